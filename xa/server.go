@@ -1,0 +1,97 @@
+package xa
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"log/slog"
+	"time"
+
+	"github.com/xasink/xasink/fault"
+)
+
+// Config says how to reach one server. Either DSN or Connector is needed.
+type Config struct {
+	// DSN is a data source name of github.com/go-sql-driver/mysql. Parameters that would break a branch
+	// (multiStatements, autocommit) or that the package sets itself are refused or overridden; see Connect.
+	DSN string
+	// Connector is used instead of DSN, for tests and dialers of the user's own.
+	Connector driver.Connector
+	// Address names the server in errors when Connector is used.
+	Address string
+	// TimeZone of every session; "" is "+00:00".
+	TimeZone string
+	// Job and Run become connection attributes, so that an operator can tell whose a session is. May be "".
+	Job, Run string
+	// LockWait is innodb_lock_wait_timeout of every session, whole seconds; 0 is 1 s, the server's minimum.
+	LockWait time.Duration
+	// MetadataLockWait is lock_wait_timeout of every session, whole seconds; 0 is 5 s.
+	MetadataLockWait time.Duration
+	// VerbTimeout bounds each XA verb, on top of the caller's context; 0 is 30 s.
+	VerbTimeout time.Duration
+	// StatementTimeout bounds each Exec, on top of the caller's context; 0 is 5 min.
+	StatementTimeout time.Duration
+	// Faults acts at the points of package fault; nil for none.
+	Faults fault.Injector
+	// Logger; nil discards.
+	Logger *slog.Logger
+}
+
+// Queryer is what reads and plain statements need: *sql.DB, *sql.Conn, *sql.Tx and *Session have it.
+type Queryer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Flavour is the kind of server.
+type Flavour uint8
+
+// The flavours.
+const (
+	MySQL Flavour = iota + 1
+	MariaDB
+)
+
+// Abilities is what a server was found to be and to do. All of it is probed by statements.
+type Abilities struct {
+	Flavour       Flavour
+	Version       string
+	User          string // CURRENT_USER()
+	Detached      bool   // PREPARE frees the session, and any session may commit (server-facts.md, 0.1)
+	BinaryLog     bool
+	SyncBinlog    int64
+	FlushLog      int64 // innodb_flush_log_at_trx_commit
+	MaxPacket     int   // max_allowed_packet, bytes
+	MaxConns      int   // max_connections
+	ReadOnly      bool
+	ProcessRights bool // the user may read information_schema.innodb_trx (PROCESS)
+	Warnings      []string
+}
+
+// Identity tells one server, and one start of it, from another.
+type Identity struct {
+	// Name is @@server_uuid on MySQL; host name, port, server id and data directory together on MariaDB.
+	Name string
+	// Started is when this server process started, by the server's own clock.
+	Started time.Time
+}
+
+// StartTolerance is how far two readings of one start may lie apart.
+const StartTolerance = 2 * time.Second
+
+// SameServer tells whether both are of one server, whatever its starts.
+func (i Identity) SameServer(o Identity) bool { return i.Name == o.Name }
+
+// SameStart tells whether both are of one start of one server.
+func (i Identity) SameStart(o Identity) bool {
+	return i.Name == o.Name && i.Started.Sub(o.Started).Abs() <= StartTolerance
+}
+
+// Server is a handle on one server. It is safe for concurrent use. It holds no session between calls but those that
+// were taken from it.
+type Server struct {
+	db      *sql.DB
+	config  Config
+	address string
+	can     Abilities
+}
