@@ -18,25 +18,6 @@ const (
 	InDoubt
 )
 
-// Verb is what was asked of a session.
-type Verb uint8
-
-// The verbs.
-const (
-	VerbNone Verb = iota
-	VerbConnect
-	VerbStart
-	VerbExec
-	VerbSavepoint
-	VerbRollbackTo
-	VerbEnd
-	VerbPrepare
-	VerbCommit
-	VerbRollback
-	VerbRecover
-	VerbQuery
-)
-
 // Facts that errors of this package match with errors.Is. The numbers are the server's (server-facts.md, 3).
 var (
 	// ErrUnknownID: 1397 XAER_NOTA. For COMMIT it proves nothing: the branch may be committed, attached to another
@@ -54,6 +35,8 @@ var (
 	ErrSessionLost = errors.New("the session with the server is lost")
 	// ErrNoRecoverPrivilege: 1401 on XA RECOVER: the user cannot see prepared branches.
 	ErrNoRecoverPrivilege = errors.New("this user may not see prepared branches (XA_RECOVER_ADMIN)")
+	// ErrPoolFull: the pool has as many sessions as it may have.
+	ErrPoolFull = errors.New("the pool of sessions is full")
 	// ErrMarkHeld: an owner mark is held by another session.
 	ErrMarkHeld = errors.New("the owner mark is held by another session")
 )
@@ -69,6 +52,8 @@ type Error struct {
 	Server  string // address, never a password
 	Err     error  // the driver's error, or one of the sentinels above
 }
+
+func (e *Error) Error() string { return fmt.Sprintf("%s %s on %s: %v", e.Verb, e.ID, e.Server, e.Err) }
 
 // StateError is a verb that the session's state does not allow. Nothing was sent.
 type StateError struct {
