@@ -24,10 +24,12 @@ func (l Lane) Covers(epoch, seq uint64) bool {
 // carried on. The result is sorted by number and shares nothing with base or update; nil where there are no lanes.
 func MergeLanes(base, update []Lane) []Lane {
 	var merged []Lane
+	index := map[uint32]int{}
 	for _, l := range slices.Concat(base, update) {
 		l.Tables = sortedTables(l.Tables)
-		i := slices.IndexFunc(merged, func(m Lane) bool { return m.Number == l.Number })
-		if i < 0 {
+		i, known := index[l.Number]
+		if !known {
+			index[l.Number] = len(merged)
 			merged = append(merged, l)
 			continue
 		}
