@@ -66,6 +66,8 @@ type Abilities struct {
 	ReadOnly      bool
 	ProcessRights bool // the user may read information_schema.innodb_trx (PROCESS)
 	Warnings      []string
+
+	login string // the user's name as the process list shows it
 }
 
 // Identity tells one server, and one start of it, from another.
@@ -90,8 +92,9 @@ func (i Identity) SameStart(o Identity) bool {
 // Server is a handle on one server. It is safe for concurrent use. It holds no session between calls but those that
 // were taken from it.
 type Server struct {
-	db      *sql.DB
-	config  Config
-	address string
-	can     Abilities
+	db       *sql.DB // plain reads and KILL
+	sessions *sql.DB // one connection a session, never used twice
+	config   Config
+	address  string
+	can      Abilities
 }

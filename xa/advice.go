@@ -1,0 +1,82 @@
+package xa
+
+import (
+	"errors"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// adviceFor says what to do about e, "" where there is nothing to add to the server's own words.
+func adviceFor(e *Error) string {
+	switch {
+	case errors.Is(e.Err, mysql.ErrPktTooLarge):
+		return "the statement is larger than max_allowed_packet of the server, nothing was sent: use smaller batches, or raise max_allowed_packet"
+	case e.Number == 0 && errors.Is(e.Err, ErrSessionLost):
+		return lostAdvice(e.Verb)
+	}
+	switch e.Number {
+	case errXANota:
+		if e.Verb == VerbCommit || e.Verb == VerbRollback {
+			return "this proves nothing: end the session that may hold the branch, then look in XA RECOVER and in the ledger"
+		}
+	case errLockWait:
+		if e.Verb == VerbExec {
+			return "another transaction or prepared branch holds the lock; the statement alone was undone"
+		}
+		if e.Verb == VerbPrepare {
+			return "the server rolled the branch back (FLUSH TABLES WITH READ LOCK, or a backup, holds the commit lock): replay its rows"
+		}
+		return "something holds the commit lock (FLUSH TABLES WITH READ LOCK, or a backup): the branch stays prepared, repeat this later"
+	case errDeadlock, errXADeadlock, errXATimedOut, errXARolledBack:
+		return "the branch is lost: roll it back and replay its rows"
+	case errXAState:
+		if e.Word == wordRollbackOnly {
+			return "the branch is lost: roll it back and replay its rows"
+		}
+		return "the session is not in the state it should be in: discard it"
+	case errXAOutside:
+		return "the session has work outside of the branch: discard it"
+	case errXADuplicate:
+		return "a branch of this name exists already, which a new epoch never makes: look for a second process under this job name"
+	case errReadOnly:
+		return "the server is read-only: the branch stays prepared; make the server writable, then repeat this"
+	case errXARMErr:
+		if e.Verb == VerbRecover {
+			return "as an administrator: GRANT XA_RECOVER_ADMIN ON *.* to this user"
+		}
+	case errPacketTooLarge:
+		return "the statement is larger than the server's max_allowed_packet: use smaller batches, or raise max_allowed_packet"
+	}
+	if endsSession(e.Number) {
+		return lostAdvice(e.Verb)
+	}
+	return connectAdvice[e.Number]
+}
+
+// lostAdvice is what to do about an answer that was not seen.
+func lostAdvice(verb Verb) string {
+	switch verb {
+	case VerbPrepare:
+		return "end the session on the server, then let recovery see in XA RECOVER whether the branch is prepared"
+	case VerbCommit, VerbRollback:
+		return "end the session on the server and wait until it is gone, then repeat this"
+	case VerbStart, VerbExec, VerbSavepoint, VerbRollbackTo, VerbEnd:
+		return "end the session on the server, which rolls the branch back, and replay its rows"
+	case VerbConnect:
+		return "check that the server runs and is reachable at this address"
+	}
+	return ""
+}
+
+// connectAdvice is for what goes wrong while a session is opened.
+var connectAdvice = map[uint16]string{
+	errTooManyConnections: "the server's max_connections is used up: raise it, or use fewer sessions",
+	errUserConnections:    "this user's max_user_connections is used up: raise it, or use fewer sessions",
+	errUserLimit:          "a limit of this user is used up: raise it, or use fewer sessions",
+	errDatabaseDenied:     "grant this user its rights on the database, or name another database in the DSN",
+	errAccessDenied:       "check user and password of the DSN, and from which hosts the server lets this user in",
+	errNoDatabase:         "create this database, or correct its name in the DSN",
+	errHostDenied:         "the server does not let this host in: create the user for this host",
+	errUnknownTimeZone:    "use an offset such as +00:00, or load the server's time zone tables",
+	errNeedsPrivilege:     "grant this user the privilege that the server names",
+}

@@ -1,0 +1,133 @@
+package xa
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// Connections that DB keeps for plain reads.
+const (
+	idleReaders    = 2
+	idleReaderTime = 30 * time.Second
+)
+
+// Connect opens c's server, finds out by statements what it is, and refuses it when branches are not safe there. ctx
+// bounds the whole call. An error leaves no connection.
+//
+// Errors are for people: each names the server's address and what to do, all refusals are in one error (a [*Refusal]),
+// and none shows a password. A user who may not see prepared branches gives an error that matches
+// [ErrNoRecoverPrivilege].
+//
+// Of the DSN, multiStatements and clientFoundRows are refused, and so are variables that the package sets itself;
+// maxAllowedPacket and rejectReadOnly are overridden; any other option is the driver's own.
+func Connect(ctx context.Context, c Config) (*Server, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	inner, address, err := c.dial()
+	if err != nil {
+		return nil, err
+	}
+	can, err := probe(ctx, inner, c, address)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range can.Warnings {
+		c.Logger.LogAttrs(ctx, slog.LevelWarn, "target server: "+w, slog.String("server", address))
+	}
+	all := &connector{Connector: inner, settings: append(commonSettings(c), flavourSettings(can.Flavour)...)}
+	s := &Server{
+		db:       sql.OpenDB(all),
+		sessions: sql.OpenDB(all),
+		config:   c,
+		address:  address,
+		can:      can,
+	}
+	s.db.SetMaxIdleConns(idleReaders)
+	s.db.SetConnMaxIdleTime(idleReaderTime)
+	// A session is never a connection that somebody used before: its state, and whether it still lives, would be
+	// unknown.
+	s.sessions.SetMaxIdleConns(-1)
+	return s, nil
+}
+
+// probe opens one connection of its own, with the settings that every server has.
+func probe(ctx context.Context, inner driver.Connector, c Config, address string) (Abilities, error) {
+	db := sql.OpenDB(&connector{Connector: inner, settings: commonSettings(c)})
+	defer func() { _ = db.Close() }()
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return Abilities{}, connectError(ctx, address, err)
+	}
+	defer func() { _ = conn.Close() }()
+	p := prober{conn: conn, address: address, ownConnector: c.Connector != nil}
+	can, err := p.run(ctx)
+	if err != nil {
+		return Abilities{}, err
+	}
+	return can, nil
+}
+
+// connectError is err, met while a session was opened, with what to do.
+func connectError(ctx context.Context, address string, err error) *Error {
+	e, _ := classify(ctx, VerbConnect, None, XID{}, address, err)
+	e.Outcome = Refused
+	var answer *mysql.MySQLError
+	var network net.Error
+	var setting *settingError
+	switch {
+	case errors.As(err, &setting) && errors.As(err, &answer):
+		// The server is there and talks.
+	case errors.As(err, &answer) && answer.Number == errUnknownVariable:
+		e.Err = fmt.Errorf("%w: the data source name has an option that is neither the driver's nor a variable of the server", err)
+	case errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn):
+		e.Err = &lostError{cause: fmt.Errorf("no connection: %w", err)}
+	}
+	return e
+}
+
+// Refusal is a server on which branches are not safe, or a user who lacks what is needed, with every reason.
+type Refusal struct {
+	Server   string
+	Problems []error
+}
+
+func (e *Refusal) Error() string {
+	parts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		parts[i] = p.Error()
+	}
+	return fmt.Sprintf("server %s is refused: %s", e.Server, strings.Join(parts, "; "))
+}
+
+// Unwrap gives the reasons.
+func (e *Refusal) Unwrap() []error { return e.Problems }
+
+// Abilities is what the server was found to be when it was opened.
+func (s *Server) Abilities() Abilities {
+	can := s.can
+	can.Warnings = append([]string(nil), s.can.Warnings...)
+	return can
+}
+
+// Address names the server in messages; it never has a password.
+func (s *Server) Address() string { return s.address }
+
+// DB is for plain reads, from any goroutine. Its connections have the settings of a session but hold no mark, so an XA
+// verb must never be sent there. It is closed by [Server.Close].
+func (s *Server) DB() *sql.DB { return s.db }
+
+// Close closes what the server itself opened. Pools are closed before it.
+func (s *Server) Close() error {
+	return errors.Join(s.db.Close(), s.sessions.Close())
+}
