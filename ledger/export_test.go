@@ -1,0 +1,4 @@
+package ledger
+
+// Quote is quote, for tests.
+var Quote = quote
