@@ -1,5 +1,16 @@
 package txnsink
 
+import "fmt"
+
+const (
+	defaultStatementRows  = 1000
+	defaultStatementBytes = 1 << 20
+	// maxDeleteValues keeps an IN list below MariaDB's in_predicate_conversion_threshold (1000), from which on the
+	// list becomes a subquery that a DELETE cannot use an index for.
+	maxDeleteValues = 999
+	deleteTail      = ")"
+)
+
 // encoder turns the rows of batches into statements. It is not safe for concurrent use.
 type encoder struct {
 	batchRows int
@@ -8,8 +19,8 @@ type encoder struct {
 	rows      []int
 }
 
-// statement is one statement with rows of one table and operation. It is good until the callback that got it returns;
-// sql stays good.
+// statement is one statement with rows of one table and operation. Its rows are good until the callback that got it
+// returns; its text stays good.
 type statement struct {
 	table *table
 	op    Operation
@@ -17,20 +28,149 @@ type statement struct {
 	sql   string
 }
 
-// newEncoder makes an encoder whose statements hold at most batchRows rows (0: 1000).
-func newEncoder(c *catalog, batchRows int) *encoder { return &encoder{} }
+// newEncoder makes an encoder whose statements hold at most batchRows rows (0: 1000), and at most 1 MiB where one row
+// alone is not larger.
+func newEncoder(c *catalog, batchRows int) *encoder {
+	return &encoder{batchRows: or(batchRows, defaultStatementRows), maxBytes: min(defaultStatementBytes, c.maxStatement())}
+}
 
 // statements calls fn for each statement of the rows that b has for lane, in source order: maximal runs of one table
 // and operation, cut where a statement would grow too large. b must be valid. The first error of fn ends it and is
 // returned as it is.
-func (e *encoder) statements(b *Batch, lane int, fn func(statement) error) error { return nil }
+func (e *encoder) statements(b *Batch, lane int, fn func(statement) error) error {
+	var s statement
+	most := 0
+	e.rows = e.rows[:0]
+	send := func() error {
+		if len(e.rows) == 0 {
+			return nil
+		}
+		s.rows = e.rows
+		s.sql = e.finish(s)
+		err := fn(s)
+		e.rows = e.rows[:0]
+		return err
+	}
+	for i := range b.rows {
+		r := &b.rows[i]
+		if r.table.lane != lane {
+			continue
+		}
+		same := r.table == s.table && r.op == s.op
+		room := len(e.rows) < most && len(e.buf)+len(",")+r.size+s.tailSize() <= e.maxBytes
+		if !same || !room {
+			if err := send(); err != nil {
+				return err
+			}
+			s.table, s.op = r.table, r.op
+			most = e.mostRows(s)
+			e.buf = append(e.buf[:0], s.head()...)
+		} else if len(e.rows) > 0 {
+			e.buf = append(e.buf, ',')
+		}
+		e.buf = b.appendRow(e.buf, *r)
+		e.rows = append(e.rows, i)
+	}
+	return send()
+}
+
+func (e *encoder) mostRows(s statement) int {
+	if s.op == Delete {
+		return max(1, min(e.batchRows, maxDeleteValues/len(s.table.key)))
+	}
+	return e.batchRows
+}
+
+func (e *encoder) finish(s statement) string {
+	switch s.op {
+	case Upsert:
+		e.buf = append(e.buf, s.table.upsertTail...)
+	case Delete:
+		e.buf = append(e.buf, deleteTail...)
+	}
+	return string(e.buf)
+}
+
+func (s statement) head() string {
+	if s.op == Delete {
+		return s.table.deleteHead
+	}
+	return s.table.insertHead
+}
+
+func (s statement) tailSize() int {
+	if s.table == nil {
+		return 0
+	}
+	return s.table.overhead(s.op) - len(s.head())
+}
+
+// appendRow adds r as a statement has it: (v,…).
+func (b *Batch) appendRow(dst []byte, r rowRef) []byte {
+	given := r.table.given(r.op)
+	dst = append(dst, '(')
+	for i := range given {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		v := r.first + i
+		dst = appendLiteral(dst, b.kinds[v], b.stored(v))
+	}
+	return append(dst, ')')
+}
 
 // checkAffected tells whether n, the server's number of affected rows, is possible for s.
-func (s statement) checkAffected(n int64) error { return nil }
+func (s statement) checkAffected(n int64) error {
+	rows := int64(len(s.rows))
+	least, most := int64(0), rows
+	switch s.op {
+	case Insert:
+		least = rows
+	case Upsert:
+		most = 2 * rows // 1 for a row that was added, 2 for one that was changed, 0 or 1 for one that was not
+	}
+	if n < least || n > most {
+		return fmt.Errorf("%s of %d rows into table %s: the server counted %d affected rows, where %d to %d are possible; the branch is not to be prepared, look for what else acts on the table",
+			s.op, rows, s.table.name, n, least, most)
+	}
+	return nil
+}
 
-// failed says which row of b made s fail, as far as the server's error tells: a *RowError where a row or its table is
-// at fault. It keeps err in the chain. Errors that are not about rows (1205, 1213, a lost session) come back as they are.
-func (s statement) failed(b *Batch, err error) error { return err }
-
-// blocked names table and keys (the first few) of a statement that waited for a lock in vain.
-func (s statement) blocked(b *Batch) (table, keys string) { return "", "" }
+// prepare writes the constant parts of t's statements.
+func (t *table) prepare(add map[string]bool) {
+	names, updates := "", ""
+	for i, c := range t.columns {
+		if i > 0 {
+			names += ","
+		}
+		names += c.quoted
+	}
+	t.insertHead = "INSERT INTO " + t.quoted + " (" + names + ") VALUES "
+	if t.operations&Upsert != 0 {
+		isKey := map[string]bool{}
+		for _, k := range t.key {
+			isKey[k.name] = true
+		}
+		for _, c := range t.columns {
+			switch {
+			case isKey[c.name]:
+				continue
+			case add[c.name]:
+				updates += "," + c.quoted + "=" + c.quoted + "+VALUES(" + c.quoted + ")"
+			default:
+				updates += "," + c.quoted + "=VALUES(" + c.quoted + ")"
+			}
+		}
+		if updates == "" { // all columns are key: a duplicate changes nothing
+			updates = "," + t.key[0].quoted + "=" + t.key[0].quoted
+		}
+		t.upsertTail = " ON DUPLICATE KEY UPDATE " + updates[1:]
+	}
+	if t.operations&Delete != 0 {
+		key := ""
+		for _, c := range t.key {
+			key += "," + c.quoted
+		}
+		t.deleteHead = "DELETE FROM " + t.quoted + " WHERE (" + key[1:] + ") IN ("
+	}
+}

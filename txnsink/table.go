@@ -68,14 +68,37 @@ type table struct {
 	keyAt      []int    // for each key column its position in columns, -1 if it is not written
 	uniqueKeys int      // the primary key included
 
-	references []string // tables tied by a foreign key of either direction, as `database`.`table`
+	references []string // tables that foreign keys of either direction tie to it, directly or through others, as database.table
+	foreign    bool     // it has a foreign key, of either direction, itself included
 	triggers   bool     // it has triggers that this user may see
 	insertOnly bool     // only Insert is declared
 	splittable bool     // insertOnly, no foreign key in either direction, no triggers
 
+	unique []uniqueKey
+
 	insertHead string // INSERT … VALUES
 	upsertTail string // ON DUPLICATE KEY UPDATE …; "" if upsert is not declared
-	deleteHead string // DELETE … IN (
+	deleteHead string // DELETE … IN (; "" if delete is not declared
+}
+
+// uniqueKey is a key that a row can be a duplicate in.
+type uniqueKey struct {
+	name string
+	at   []int // for each of its columns the position in the table's columns, -1 if it is not written
+}
+
+// fullName is the table with its database, as the server spells them.
+func (t *table) fullName() string { return t.database + "." + t.base }
+
+// overhead is the length of a statement without its rows.
+func (t *table) overhead(op Operation) int {
+	switch op {
+	case Upsert:
+		return len(t.insertHead) + len(t.upsertTail)
+	case Delete:
+		return len(t.deleteHead) + len(deleteTail)
+	}
+	return len(t.insertHead)
 }
 
 // given are the columns that a row of op gives values for, in order.
