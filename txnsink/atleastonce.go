@@ -1,0 +1,203 @@
+package txnsink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/xasink/xasink/recovery"
+	"github.com/xasink/xasink/state"
+	"github.com/xasink/xasink/xa"
+)
+
+// sendTries bounds how often an at-least-once statement that the server undid (1205, 1213) is sent.
+const sendTries = 5
+
+// atLeastOnce is the Writer that writes rows in autocommit. It gathers the rows of several Writes and sends them when
+// there are BatchRows of them, on a flush signal and before a decision.
+type atLeastOnce struct {
+	*connection
+	encoder *encoder
+	buffer  *Batch
+	session *xa.Session
+	indexes []int
+}
+
+func newAtLeastOnce(c *connection) *atLeastOnce {
+	return &atLeastOnce{connection: c, encoder: newEncoder(c.tables, c.cfg.BatchRows), buffer: c.tables.batch()}
+}
+
+// Write is [Writer.Write].
+func (w *atLeastOnce) Write(ctx context.Context, b *Batch) (err error) {
+	if err := w.enter(); err != nil {
+		return err
+	}
+	defer func() { err = w.leave(err) }()
+	if !w.ready {
+		return errors.New("write: the claim's own decision is not committed yet (Recover, Prepare, decision, Commit)")
+	}
+	if err := w.checkBatch(b); err != nil {
+		return err
+	}
+	if w.buffer.Len() > 0 && w.buffer.Bytes()+b.Bytes() > w.cfg.MaxBatchBytes {
+		if err := w.send(ctx); err != nil {
+			return err
+		}
+	}
+	w.buffer.appendFrom(b)
+	w.count(func(s *Stats) { s.Writes++; s.RowsWritten += uint64(b.Len()); s.OpenRows = int64(w.buffer.Len()) })
+	if w.buffer.Len() < w.cfg.BatchRows {
+		return nil
+	}
+	return w.send(ctx)
+}
+
+// send writes all buffered rows. What a failure leaves out of the table is still in no decision, so that it is
+// repeated.
+func (w *atLeastOnce) send(ctx context.Context) error {
+	if w.buffer.Len() == 0 {
+		return nil
+	}
+	if w.session == nil {
+		s, err := w.pool.Take(ctx, recovery.FirstLane)
+		if err != nil {
+			return fmt.Errorf("session to write with: %w", err)
+		}
+		w.session = s
+	}
+	w.indexes = w.buffer.lanes(w.indexes[:0])
+	for _, i := range w.indexes {
+		if err := w.encoder.statements(w.buffer, i, func(s statement) error { return w.exec(ctx, s) }); err != nil {
+			return err
+		}
+	}
+	n := w.buffer.Len()
+	w.buffer.Reset()
+	w.count(func(s *Stats) { s.RowsCommitted += uint64(n); s.OpenRows = 0 })
+	return nil
+}
+
+// exec sends one statement, again where the server undid it because of a lock: in autocommit nothing else is lost.
+func (w *atLeastOnce) exec(ctx context.Context, s statement) error {
+	for try := 1; ; try++ {
+		result, err := w.session.ExecContext(ctx, s.sql)
+		if err == nil {
+			n, err := result.RowsAffected()
+			if err != nil {
+				return fmt.Errorf("write to table %s: %w", s.table.fullName(), err)
+			}
+			return s.checkAffected(n)
+		}
+		if !undone(err) {
+			return s.failed(w.buffer, err)
+		}
+		table, keys := s.blocked(w.buffer)
+		w.count(func(s *Stats) { s.LockWaits++ })
+		if f := w.cfg.Observer.LockWait; f != nil {
+			f(table, keys, false)
+		}
+		if try == sendTries {
+			return &BlockedError{Table: table, Keys: keys, Err: err}
+		}
+	}
+}
+
+// undone: 1205 or 1213 in autocommit, where the whole statement is the transaction.
+func undone(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && (e.Number == 1205 || e.Number == 1213)
+}
+
+// NeedsCheckpoint is [Writer.NeedsCheckpoint]: never, nothing is held back.
+func (w *atLeastOnce) NeedsCheckpoint() (Reason, bool) { return "", false }
+
+// Flush is [Writer.Flush].
+func (w *atLeastOnce) Flush(ctx context.Context) (err error) {
+	if err := w.enter(); err != nil {
+		return err
+	}
+	defer func() { err = w.leave(err) }()
+	if err := w.send(ctx); err != nil {
+		return err
+	}
+	w.count(func(s *Stats) { s.Flushes++ })
+	return nil
+}
+
+// Prepare is [Writer.Prepare]: it sends what is buffered.
+func (w *atLeastOnce) Prepare(ctx context.Context) (part state.Part, err error) {
+	if err := w.enter(); err != nil {
+		return state.Part{}, err
+	}
+	defer func() { err = w.leave(err) }()
+	if w.pool == nil {
+		return state.Part{}, errors.New("prepare: Recover comes first")
+	}
+	if err := w.send(ctx); err != nil {
+		return state.Part{}, err
+	}
+	return w.part(nil), nil
+}
+
+// Commit is [Writer.Commit]. There is nothing to commit; d tells what is durable.
+func (w *atLeastOnce) Commit(_ context.Context, d state.Decision) (err error) {
+	if err := w.enter(); err != nil {
+		return err
+	}
+	defer func() { err = w.leave(err) }()
+	again, err := w.checkDecision(d)
+	if again || err != nil {
+		return err
+	}
+	if n := branches(d); n > 0 {
+		return fmt.Errorf("commit: decision %d lists %d branches, an at-least-once writer has none", d.Number, n)
+	}
+	w.current, w.whole, w.ready = &d, d.Number, true
+	w.keep(d)
+	return nil
+}
+
+// Sweep is [Writer.Sweep].
+func (w *atLeastOnce) Sweep(ctx context.Context) (err error) {
+	if err := w.enter(); err != nil {
+		return err
+	}
+	defer func() { err = w.leave(err) }()
+	return w.sweep(ctx)
+}
+
+// Finished is [Writer.Finished].
+func (w *atLeastOnce) Finished(ctx context.Context) (err error) {
+	if err := w.enter(); err != nil {
+		return err
+	}
+	defer func() { err = w.leave(err) }()
+	if n := w.buffer.Len(); n > 0 {
+		return fmt.Errorf("finish job %s: %d rows are not flushed", w.cfg.Job, n)
+	}
+	return w.finished(ctx, w.sweep)
+}
+
+// Held is [Writer.Held].
+func (w *atLeastOnce) Held() (rows int64, branches int) { return int64(w.buffer.Len()), 0 }
+
+// Close is [Writer.Close]. Rows that are only buffered are in no decision and are read again.
+func (w *atLeastOnce) Close() error {
+	if !w.busy.CompareAndSwap(false, true) {
+		return ErrConcurrentUse
+	}
+	defer w.busy.Store(false)
+	if w.closed.Load() {
+		return nil
+	}
+	var err error
+	if w.session != nil && w.session.State() == xa.Broken {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		err = w.pool.Discard(ctx, w.session)
+		w.session = nil
+	}
+	return errors.Join(err, w.close())
+}

@@ -1,0 +1,247 @@
+package txnsink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/xasink/xasink/ledger"
+	"github.com/xasink/xasink/recovery"
+	"github.com/xasink/xasink/state"
+	"github.com/xasink/xasink/xa"
+)
+
+const (
+	marksPerLane = 4
+	// closeTimeout bounds the clean-up of sessions, which runs without the caller's context.
+	closeTimeout = 15 * time.Second
+)
+
+// connection is what both kinds of writer have: the server, the tables, the ledger and, after Recover, the claim.
+type connection struct {
+	guard
+	cfg    WriterConfig
+	server *xa.Server
+	ledger ledger.Ledger
+	tables *catalog
+
+	looked   bool
+	view     recovery.View
+	pool     *xa.Pool
+	owner    recovery.Owner
+	identity xa.Identity
+	bounds   state.Bounds
+	current  *state.Decision  // the newest decision known to be accepted under this claim; nil before the claim's own
+	whole    uint64           // number of the newest decision known to be wholly committed
+	proven   []state.Lane     // watermarks, and the tables of each lane
+	ready    bool             // the claim's own decision is committed: branches may carry the epoch
+	kept     []state.Decision // what the store keeps: from the newest wholly committed one on
+	dead     []ledger.Span    // proof rows of earlier owners that may be pruned now
+
+	mu    sync.Mutex // protects stats
+	stats Stats
+}
+
+func connect(ctx context.Context, cfg WriterConfig) (*connection, error) {
+	c := &connection{cfg: cfg}
+	var err error
+	if c.ledger, err = ledger.New(cfg.LedgerDatabase); err != nil {
+		return nil, err
+	}
+	zone, err := location(cfg.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	run := ""
+	if cfg.Run != uuid.Nil {
+		run = cfg.Run.String()
+	}
+	c.server, err = xa.Connect(ctx, xa.Config{
+		DSN: cfg.DSN, Connector: cfg.Connector, Address: cfg.Address, TimeZone: cfg.TimeZone, Job: cfg.Job, Run: run,
+		StatementTimeout: cfg.StatementTimeout, Faults: cfg.Faults, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.tables, err = loadTables(ctx, c.server.DB(), c.server.Abilities(), cfg.Tables, zone); err != nil {
+		return nil, c.closeServer(err)
+	}
+	lanes := len(c.tables.lanes)
+	if lanes > cfg.MaxPending {
+		return nil, c.closeServer(&ConfigError{Problems: []string{fmt.Sprintf(
+			"MaxPending is %d: want at least the number of lanes, %d", cfg.MaxPending, lanes)}})
+	}
+	c.bounds = state.Bounds{Lanes: recovery.FirstLane + uint32(lanes), Marks: marksPerLane}
+	return c, nil
+}
+
+// closeServer closes the server and gives err, joined with what closing had to say.
+func (c *connection) closeServer(err error) error { return errors.Join(err, c.server.Close()) }
+
+// Look is [Writer.Look].
+func (c *connection) Look(ctx context.Context, store uuid.UUID, info state.Info) (floor uint64, err error) {
+	if err := c.enter(); err != nil {
+		return 0, err
+	}
+	defer func() { err = c.leave(err) }()
+	if c.view, err = recovery.Look(ctx, c.server, c.ledger, c.cfg.Job); err != nil {
+		return 0, fmt.Errorf("look at what %s knows of job %s: %w", c.server.Address(), c.cfg.Job, err)
+	}
+	if stop := c.view.Check(store, info); stop != nil {
+		return 0, stop
+	}
+	c.looked = true
+	return c.view.Floor(), nil
+}
+
+// Recover is [Writer.Recover].
+func (c *connection) Recover(ctx context.Context, owner recovery.Owner, decisions []state.Decision) (report recovery.Report, err error) {
+	if err := c.enter(); err != nil {
+		return recovery.Report{}, err
+	}
+	defer func() { err = c.leave(err) }()
+	switch {
+	case !c.looked:
+		return recovery.Report{}, errors.New("recover: Look comes first")
+	case c.pool != nil:
+		return recovery.Report{}, errors.New("recover: done already; a new claim needs a new Writer")
+	case owner.Job != c.cfg.Job:
+		return recovery.Report{}, fmt.Errorf("recover: the claim is for job %s, this writer for %s", owner.Job, c.cfg.Job)
+	}
+	c.owner, c.identity = owner, c.view.Identity
+	c.pool = xa.NewPool(c.server, xa.PoolConfig{
+		Job:          c.cfg.Job,
+		MaxSessions:  len(c.tables.lanes) + 4,
+		MarksPerLane: marksPerLane,
+		Admit:        recovery.Admit(c.server, c.ledger, owner, c.identity),
+	})
+	report, err = recovery.Recover(ctx, recovery.Opening{
+		Server: c.server, Ledger: c.ledger, Pool: c.pool, Owner: owner, View: c.view, Decisions: decisions, Bounds: c.bounds,
+		DetachWait: c.cfg.DetachWait, Logger: c.cfg.Logger, Faults: c.cfg.Faults,
+	})
+	if err != nil {
+		return report, fmt.Errorf("recover job %s on %s: %w", c.cfg.Job, c.server.Address(), err)
+	}
+	c.identity, c.bounds = report.Identity, report.Part.Bounds
+	c.whole, c.proven, c.dead = report.Part.Whole, c.withTables(report.Part.Lanes), report.Dead
+	for _, d := range decisions {
+		if d.Number >= c.whole {
+			c.kept = append(c.kept, d)
+		}
+	}
+	if f := c.cfg.Observer.Recovered; f != nil {
+		f(report)
+	}
+	return report, nil
+}
+
+// withTables is lanes with the tables that this writer's lanes write now; lanes no longer used are carried on.
+func (c *connection) withTables(lanes []state.Lane) []state.Lane {
+	update := make([]state.Lane, 0, len(c.tables.lanes))
+	for i, tables := range c.tables.lanes {
+		update = append(update, state.Lane{Number: laneNumber(i), Tables: tableNames(tables)})
+	}
+	return state.MergeLanes(lanes, update)
+}
+
+// tableNames are the names by which proof rows, decisions and reports call tables: database and table.
+func tableNames(tables []*table) []string {
+	names := make([]string, 0, len(tables))
+	for _, t := range tables {
+		names = append(names, t.fullName())
+	}
+	return names
+}
+
+func laneNumber(i int) uint32 { return recovery.FirstLane + uint32(i) }
+
+// Batch is [Writer.Batch].
+func (c *connection) Batch() *Batch { return c.tables.batch() }
+
+// part is the sink's part of a decision with the given pending branches.
+func (c *connection) part(pending []state.Range) state.Part {
+	return state.Part{
+		Pending: pending, Lanes: c.proven, Bounds: c.bounds, Whole: c.whole,
+		Server: state.Server{Name: c.identity.Name, Started: c.identity.Started},
+	}
+}
+
+// checkDecision tells whether d may be committed by this writer now. again: it is wholly committed already.
+func (c *connection) checkDecision(d state.Decision) (again bool, err error) {
+	switch {
+	case c.pool == nil:
+		return false, errors.New("commit: Recover comes first")
+	case d.Job != c.owner.Job || d.Store != c.owner.Store || d.Epoch != c.owner.Epoch:
+		return false, fmt.Errorf("commit: decision %d of job %s, store %s, epoch %d is not of this writer's claim (job %s, store %s, epoch %d)",
+			d.Number, d.Job, d.Store, d.Epoch, c.owner.Job, c.owner.Store, c.owner.Epoch)
+	case c.current != nil && d.Number <= c.whole:
+		return true, nil
+	case c.current != nil && d.Number < c.current.Number:
+		return false, fmt.Errorf("commit: decision %d of job %s is older than %d, which is accepted already", d.Number, d.Job, c.current.Number)
+	}
+	return false, nil
+}
+
+// finished is rule 15's last look: no branch of the job in XA RECOVER, on the very server start that recovery saw.
+func (c *connection) finished(ctx context.Context, sweep func(context.Context) error) error {
+	const tries = 10
+	for range tries {
+		ids, err := recovery.Remaining(ctx, c.server, c.cfg.Job)
+		if err != nil {
+			return fmt.Errorf("look for branches of job %s that are left: %w", c.cfg.Job, err)
+		}
+		if len(ids) == 0 {
+			identity, err := c.server.Identify(ctx, c.server.DB())
+			if err != nil {
+				return fmt.Errorf("compare %s with what recovery saw: %w", c.server.Address(), err)
+			}
+			if !identity.SameStart(c.identity) {
+				return &ServerError{Job: c.cfg.Job, Address: c.server.Address(), Want: c.identity, Have: identity}
+			}
+			return nil
+		}
+		if err := sweep(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("job %s: branches of the job keep appearing in XA RECOVER on %s; look for a process of an older owner that still runs",
+		c.cfg.Job, c.server.Address())
+}
+
+// Stats is [Writer.Stats].
+func (c *connection) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	if !s.oldest.IsZero() {
+		s.OldestPending = time.Since(s.oldest)
+	}
+	return s
+}
+
+// count changes the counters.
+func (c *connection) count(change func(*Stats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.stats)
+}
+
+// close ends all sessions and the connection pool, once.
+func (c *connection) close() error {
+	if !c.closed.CompareAndSwap(false, true) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var err error
+	if c.pool != nil {
+		if err = c.pool.Close(ctx); err != nil {
+			err = fmt.Errorf("close the sessions of job %s on %s: %w", c.cfg.Job, c.server.Address(), err)
+		}
+	}
+	return c.closeServer(err)
+}
