@@ -39,10 +39,8 @@ fail() {
 }
 
 # The lock lets two test processes that miss the image at once build it once.
-if [ -z "${XASINK_IMAGE_LOCKED:-}" ]; then
-	lock=/tmp/xasink-image-$flavour.$(id -u).lock
-	XASINK_IMAGE_LOCKED=1 exec flock "$lock" bash "${BASH_SOURCE[0]}" "$flavour" "$image"
-fi
+exec 9>"/tmp/xasink-image-$flavour.$(id -u).lock"
+flock 9
 
 docker info >/dev/null 2>&1 || fail "no Docker engine answers; start one first (scripts/engine.sh as root does)"
 if docker image inspect "$image" >/dev/null 2>&1; then

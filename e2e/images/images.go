@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
+	"time"
 )
 
 //go:embed build.sh *-entrypoint.sh *.cnf
@@ -20,7 +22,8 @@ var files embed.FS
 // Build makes the image tagged image for flavour ("mysql" or "mariadb") and
 // returns when the engine has it; one that is there already is left alone. Its
 // progress, a line a step, goes to log. It takes about a minute, needs root and
-// a running engine, and runs once at a time on a machine. ctx kills the build.
+// a running engine, and runs once at a time on a machine. When ctx ends the step
+// at hand is still waited for, at most a minute, and then cleared away.
 func Build(ctx context.Context, flavour, image string, log io.Writer) error {
 	dir, err := os.MkdirTemp("", "xasink-images-")
 	if err != nil {
@@ -32,6 +35,8 @@ func Build(ctx context.Context, flavour, image string, log io.Writer) error {
 	}
 	cmd := exec.CommandContext(ctx, "bash", filepath.Join(dir, "build.sh"), flavour, image)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build image %s from Debian's packages: %w (the lines before say why)", image, err)
 	}

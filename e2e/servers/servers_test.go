@@ -1,0 +1,201 @@
+package servers_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"github.com/xasink/xasink/e2e/servers"
+)
+
+var flavours = []servers.Flavour{servers.MySQL, servers.MariaDB}
+
+func open(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
+	cfg.Logger = &mysql.NopLogger{} // a killed server is no news here
+	connector, err := mysql.NewConnector(cfg)
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func TestServerKeepsDataAndAddressThroughKillStopAndRestart(t *testing.T) {
+	for _, flavour := range flavours {
+		t.Run(string(flavour), func(t *testing.T) {
+			s := servers.OwnForTest(t, flavour, "--max-connections=77")
+			exerciseLife(t, s)
+		})
+	}
+}
+
+// exerciseLife kills, stops and restarts a server that was started with
+// --max-connections=77.
+func exerciseLife(t *testing.T, s *servers.Server) {
+	t.Helper()
+	ctx := t.Context()
+	db := open(t, s.DSN())
+	require.False(t, s.Given())
+
+	for _, statement := range []string{
+		"CREATE DATABASE life",
+		"CREATE TABLE life.t (id INT PRIMARY KEY)",
+		"INSERT INTO life.t VALUES (1)",
+	} {
+		_, err := db.ExecContext(ctx, statement)
+		require.NoError(t, err)
+	}
+	xa(t, db, "XA START 'left'", "INSERT INTO life.t VALUES (2)", "XA END 'left'", "XA PREPARE 'left'")
+
+	dsn := s.DSN()
+	require.NoError(t, s.Kill(ctx))
+	require.Error(t, db.PingContext(ctx), "a killed server must not answer")
+	require.NoError(t, s.Kill(ctx), "killing a dead server is no error")
+	require.NoError(t, s.Restart(ctx))
+	require.Equal(t, dsn, s.DSN())
+	require.Equal(t, 1, number(t, db, "SELECT COUNT(*) FROM life.t"))
+	_, err := db.ExecContext(ctx, "XA COMMIT 'left'")
+	require.NoError(t, err, "a prepared branch outlives SIGKILL")
+	require.Equal(t, 2, number(t, db, "SELECT COUNT(*) FROM life.t"))
+	require.Equal(t, 77, number(t, db, "SELECT @@max_connections"))
+
+	require.NoError(t, s.Stop(ctx))
+	require.Error(t, db.PingContext(ctx), "a stopped server must not answer")
+	require.NoError(t, s.Restart(ctx))
+	require.Equal(t, 2, number(t, db, "SELECT COUNT(*) FROM life.t"))
+
+	log, err := s.Logs(ctx)
+	require.NoError(t, err)
+	require.Contains(t, log, "ready for connections")
+
+	require.NoError(t, s.Close())
+	require.Error(t, db.PingContext(ctx), "a closed server must not answer")
+	require.NoError(t, s.Close(), "closing twice is no error")
+}
+
+// xa runs statements on one session.
+func xa(t *testing.T, db *sql.DB, statements ...string) {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer conn.Close()
+	for _, statement := range statements {
+		_, err := conn.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+}
+
+func number(t *testing.T, db *sql.DB, query string) int {
+	t.Helper()
+	var n int
+	require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&n))
+	return n
+}
+
+func TestServerIdentityIsNewWithEachContainer(t *testing.T) {
+	uuid := func() (id string) {
+		s := servers.OwnForTest(t, servers.MySQL)
+		require.NoError(t, open(t, s.DSN()).QueryRowContext(t.Context(), "SELECT @@server_uuid").Scan(&id))
+		return id
+	}
+	require.NotEqual(t, uuid(), uuid())
+}
+
+func TestGivenServerWinsForItsOwnFlavourOnlyAndIsNotEnded(t *testing.T) {
+	ctx := t.Context()
+	own := servers.OwnForTest(t, servers.MySQL)
+	t.Setenv(servers.MySQL.DSNVariable(), own.DSN())
+
+	s, err := servers.Start(ctx, servers.MySQL, servers.Options{})
+	require.NoError(t, err)
+	require.True(t, s.Given())
+	require.Equal(t, own.DSN(), s.DSN())
+	require.ErrorIs(t, s.Kill(ctx), servers.ErrGiven)
+	require.ErrorIs(t, s.Stop(ctx), servers.ErrGiven)
+	require.ErrorIs(t, s.Restart(ctx), servers.ErrGiven)
+	require.NoError(t, s.Close())
+	require.NoError(t, open(t, own.DSN()).PingContext(ctx))
+
+	t.Setenv(servers.MariaDB.DSNVariable(), own.DSN())
+	_, err = servers.Start(ctx, servers.MariaDB, servers.Options{})
+	require.ErrorContains(t, err, "is mysql, wanted is mariadb")
+	require.ErrorContains(t, err, servers.MariaDB.DSNVariable())
+}
+
+func TestGivenServerThatIsNotThereSaysWhichVariableAndNoPassword(t *testing.T) {
+	t.Setenv(servers.MySQL.DSNVariable(), "root:secret@tcp(127.0.0.1:1)/")
+	_, err := servers.Start(t.Context(), servers.MySQL, servers.Options{})
+	require.ErrorContains(t, err, "XASINK_TEST_DSN at 127.0.0.1:1")
+	require.NotContains(t, err.Error(), "secret")
+
+	t.Setenv(servers.MySQL.DSNVariable(), "root:secret@nonsense")
+	_, err = servers.Start(t.Context(), servers.MySQL, servers.Options{})
+	require.ErrorContains(t, err, "XASINK_TEST_DSN is not a DSN")
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestServerThatEndsDuringItsStartShowsItsLog(t *testing.T) {
+	_, err := servers.Start(t.Context(), servers.MySQL, servers.Options{Own: true, Args: []string{"--no-such-option"}})
+	require.ErrorContains(t, err, "ended during its start")
+	require.ErrorContains(t, err, "no-such-option")
+}
+
+// leaverVariable makes this test program start a server, print its DSN and die
+// without a word, as the owner of a leftover.
+const leaverVariable = "SERVERS_TEST_LEAVE"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(leaverVariable); how != "" {
+		leave(how == "keep")
+	}
+	os.Exit(m.Run())
+}
+
+func leave(keep bool) {
+	s, err := servers.Start(context.Background(), servers.MySQL, servers.Options{Own: true, Keep: keep})
+	if err != nil {
+		os.Stderr.WriteString(err.Error())
+		os.Exit(1)
+	}
+	fmt.Printf("%s\n%s\n", s.DSN(), s.RemoveCommand())
+	os.Exit(0)
+}
+
+// leaver runs leave in another process and returns what it printed.
+func leaver(t *testing.T, how string) (dsn, removeCommand string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), leaverVariable+"="+how)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, stderr.String())
+	dsn, removeCommand, ok := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	require.True(t, ok, string(out))
+	return dsn, removeCommand
+}
+
+func TestServerOfADeadProcessIsRemovedByTheNextStartAndAKeptOneIsNot(t *testing.T) {
+	ctx := t.Context()
+	leftDSN, _ := leaver(t, "leave")
+	keptDSN, removeKept := leaver(t, "keep")
+	left, kept := open(t, leftDSN), open(t, keptDSN)
+
+	servers.OwnForTest(t, servers.MySQL)
+	require.Error(t, left.PingContext(ctx), "the dead process's server must be gone")
+	require.NoError(t, kept.PingContext(ctx), "a kept server stays")
+
+	out, err := exec.CommandContext(ctx, "sh", "-c", removeKept).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Error(t, kept.PingContext(ctx), "its own command removes it")
+}
