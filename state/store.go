@@ -14,7 +14,8 @@ type Store interface {
 	Peek(ctx context.Context, job string) (Info, error)
 	// Claim takes ownership of job. Once it returned, every older claim's write is refused with ErrFenced, also one
 	// that was sent before and arrives late. The new epoch is above the one held and above r.Floor.
-	// Errors: ErrFenced when r.After is given and is not the epoch held; ErrUnreadable; ErrOtherJob.
+	// Errors: ErrFenced when r.After is given and is not the epoch held; ErrUnreadable; ErrOtherJob. After any other
+	// error the epoch may be used up without a claim to go with it: Peek tells by Run, and a new Claim goes above it.
 	Claim(ctx context.Context, job string, r ClaimRequest) (Claim, error)
 	// Close releases the store. Claims are dead after it.
 	Close() error
@@ -40,8 +41,9 @@ type Claim interface {
 	Epoch() uint64
 	// Last is the newest accepted decision; nil before the first.
 	Last() *Decision
-	// History is every decision from the newest wholly committed one on (Last().Whole, or Last itself where nothing
-	// is recorded as whole), oldest first, Last at its end. What earlier claims wrote is part of it.
+	// History is every decision from the newest wholly committed one on (Last().Whole; where nothing is recorded as
+	// whole: Last itself if it has nothing pending, else all there were), oldest first, Last at its end. What earlier
+	// claims wrote is part of it. Older ones that a decision of it follows, by its Predecessor, may be part of it too.
 	History() []Decision
 	// Commit writes d durably and makes it Last. d.Number must be the last number + 1, d.Epoch the claim's epoch,
 	// d.Job and d.Store the claim's. A repeat equal to the last succeeds.
