@@ -16,7 +16,16 @@ import (
 	"github.com/xasink/xasink/e2e/servers"
 )
 
-var flavours = []servers.Flavour{servers.MySQL, servers.MariaDB}
+// insideVariable tells this test program that it runs inside an image of that
+// flavour, where there is no engine.
+const insideVariable = "SERVERS_TEST_INSIDE"
+
+func flavours() []servers.Flavour {
+	if inside := os.Getenv(insideVariable); inside != "" {
+		return []servers.Flavour{servers.Flavour(inside)}
+	}
+	return []servers.Flavour{servers.MySQL, servers.MariaDB}
+}
 
 func open(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
@@ -31,7 +40,7 @@ func open(t *testing.T, dsn string) *sql.DB {
 }
 
 func TestServerKeepsDataAndAddressThroughKillStopAndRestart(t *testing.T) {
-	for _, flavour := range flavours {
+	for _, flavour := range flavours() {
 		t.Run(string(flavour), func(t *testing.T) {
 			s := servers.OwnForTest(t, flavour, "--max-connections=77")
 			exerciseLife(t, s)
@@ -145,7 +154,7 @@ func TestGivenServerThatIsNotThereSaysWhichVariableAndNoPassword(t *testing.T) {
 }
 
 func TestServerThatEndsDuringItsStartShowsItsLog(t *testing.T) {
-	_, err := servers.Start(t.Context(), servers.MySQL, servers.Options{Own: true, Args: []string{"--no-such-option"}})
+	_, err := servers.Start(t.Context(), flavours()[0], servers.Options{Own: true, Args: []string{"--no-such-option"}})
 	require.ErrorContains(t, err, "ended during its start")
 	require.ErrorContains(t, err, "no-such-option")
 }
@@ -162,7 +171,7 @@ func TestMain(m *testing.M) {
 }
 
 func leave(keep bool) {
-	s, err := servers.Start(context.Background(), servers.MySQL, servers.Options{Own: true, Keep: keep})
+	s, err := servers.Start(context.Background(), flavours()[0], servers.Options{Own: true, Keep: keep})
 	if err != nil {
 		os.Stderr.WriteString(err.Error())
 		os.Exit(1)
@@ -191,11 +200,35 @@ func TestServerOfADeadProcessIsRemovedByTheNextStartAndAKeptOneIsNot(t *testing.
 	keptDSN, removeKept := leaver(t, "keep")
 	left, kept := open(t, leftDSN), open(t, keptDSN)
 
-	servers.OwnForTest(t, servers.MySQL)
+	servers.OwnForTest(t, flavours()[0])
 	require.Error(t, left.PingContext(ctx), "the dead process's server must be gone")
 	require.NoError(t, kept.PingContext(ctx), "a kept server stays")
 
 	out, err := exec.CommandContext(ctx, "sh", "-c", removeKept).CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Error(t, kept.PingContext(ctx), "its own command removes it")
+}
+
+func TestWithoutAnEngineTheMachinesOwnServerIsUsed(t *testing.T) {
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", dir+"/servers.test", ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	for _, flavour := range flavours() {
+		t.Run(string(flavour), func(t *testing.T) {
+			s := servers.OwnForTest(t, flavour) // the image is there once it runs
+			fields := strings.Fields(s.ShellCommand())
+			image, err := exec.CommandContext(t.Context(), "docker", "inspect", "--format", "{{.Image}}", fields[3]).Output()
+			require.NoError(t, err)
+
+			out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network=none",
+				"--volume="+dir+":/test:ro", "--env="+insideVariable+"="+string(flavour), "--entrypoint=/test/servers.test",
+				strings.TrimSpace(string(image)), "-test.v", "-test.run=^TestServer(Keeps|ThatEnds|OfADead)").CombinedOutput()
+			require.NoError(t, err, string(out))
+			require.Contains(t, string(out), "in "+os.TempDir(), "a local server was started")
+			require.Equal(t, 3, strings.Count("\n"+string(out), "\n--- PASS"), string(out))
+		})
+	}
 }
