@@ -121,7 +121,9 @@ func (c *fakeConn) Begin() (driver.Tx, error)           { return nil, errors.New
 func (c *fakeConn) Close() error {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	c.server.end(c.id)
+	if c.server.alive[c.id] == c {
+		c.server.end(c.id)
+	}
 	return nil
 }
 
