@@ -93,7 +93,7 @@ func (b *Batch) closeRow() {
 	case n > len(given):
 		b.problem(r.table.name, "", fmt.Errorf("the row has %d values for %d columns (%s)", n, len(given), columnNames(given)))
 	}
-	r.size = len("()") + max(n-1, 0)
+	r.size = r.table.rowSize(r.op)
 	for i := r.first; i < len(b.ends); i++ {
 		r.size += b.kinds[i].literalSize(len(b.stored(i)))
 	}

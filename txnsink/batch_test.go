@@ -71,7 +71,7 @@ func TestBatchCountsWhatItHolds(t *testing.T) {
 	b.Insert("flights").Int64(2).Null().Null()
 	require.NoError(t, b.validate())
 	require.Equal(t, 3, b.Len())
-	require.Equal(t, len(`(1,'AA',1.5e+00)('JFK',2026)(2,NULL,NULL)`), b.Bytes())
+	require.Equal(t, len(`(1,'AA',1.5e+00)(.airport.='JFK' AND .year.=2026)(2,NULL,NULL)`), b.Bytes())
 	require.Equal(t, 2, b.rowsOf(c.tables[0]))
 	require.Equal(t, 1, b.rowsOf(c.tables[1]))
 	require.Equal(t, []int{0, 1}, b.lanes(nil))

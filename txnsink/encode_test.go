@@ -23,7 +23,7 @@ func TestStatementsAreRunsOfOneTableAndOperationInSourceOrder(t *testing.T) {
 	require.Equal(t, []string{
 		"INSERT INTO `db`.`flights` (`id`,`carrier`,`delay`) VALUES (1,'it\\'s',-5e-01),(2,NULL,NULL)",
 		"INSERT INTO `db`.`totals` (`airport`,`year`,`n`,`note`) VALUES ('JFK',2026,1,NULL),('LAX',2026,2,'\\\\')" + upsert,
-		"DELETE FROM `db`.`totals` WHERE (`airport`,`year`) IN (('JFK',2026),('LAX',2026))",
+		"DELETE FROM `db`.`totals` WHERE (`airport`='JFK' AND `year`=2026) OR (`airport`='LAX' AND `year`=2026)",
 		"INSERT INTO `db`.`totals` (`airport`,`year`,`n`,`note`) VALUES ('JFK',2026,3,NULL)" + upsert,
 	}, texts(t, b))
 }
@@ -45,7 +45,7 @@ func TestNamesAreQuoted(t *testing.T) {
 	require.NoError(t, b.validate())
 	require.Equal(t, []string{
 		"INSERT INTO `d``b`.`t` (`a``b`,`c'd \\ \"e\"`) VALUES (1,NULL) ON DUPLICATE KEY UPDATE `c'd \\ \"e\"`=VALUES(`c'd \\ \"e\"`)",
-		"DELETE FROM `d``b`.`t` WHERE (`a``b`) IN ((1))",
+		"DELETE FROM `d``b`.`t` WHERE `a``b` IN ((1))",
 	}, texts(t, b))
 }
 
@@ -191,6 +191,6 @@ func TestKeysOfDeletesAreAsTheyAreStored(t *testing.T) {
 	require.NoError(t, b.validate())
 	require.Equal(t, []string{
 		"INSERT INTO `db`.`t` (`c`,`b`) VALUES ('a  ',_binary'xy')",
-		"DELETE FROM `db`.`t` WHERE (`c`,`b`) IN (('a',_binary'xy\\0\\0'),('a',_binary'wxyz'))",
+		"DELETE FROM `db`.`t` WHERE (`c`='a' AND `b`=_binary'xy\\0\\0') OR (`c`='a' AND `b`=_binary'wxyz')",
 	}, texts(t, b))
 }

@@ -281,14 +281,17 @@ func (l *loader) chooseAdd(t *table, names []string, all []tableColumn) map[stri
 // checkPrivileges has the server explain a statement of each operation, which checks what executing it would need and
 // executes nothing (tried on MySQL 9.7 and MariaDB 11.8).
 func (l *loader) checkPrivileges(ctx context.Context, t *table) error {
-	nulls := func(n int) string { return "(" + strings.TrimPrefix(strings.Repeat(",NULL", n), ",") + ")" }
+	row := func(op Operation) string {
+		b := &Batch{kinds: make([]kind, len(t.given(op))), ends: make([]int, len(t.given(op)))}
+		return string(b.appendRow(nil, rowRef{table: t, op: op}))
+	}
 	for _, probe := range []struct {
 		op  Operation
 		sql string
 	}{
-		{Insert, t.insertHead + nulls(len(t.columns))},
-		{Upsert, t.insertHead + nulls(len(t.columns)) + t.upsertTail},
-		{Delete, t.deleteHead + nulls(len(t.key)) + deleteTail},
+		{Insert, t.insertHead + row(Insert)},
+		{Upsert, t.insertHead + row(Upsert) + t.upsertTail},
+		{Delete, t.deleteHead + row(Delete) + t.deleteTail},
 	} {
 		if t.operations&probe.op == 0 {
 			continue

@@ -78,7 +78,9 @@ type table struct {
 
 	insertHead string // INSERT … VALUES
 	upsertTail string // ON DUPLICATE KEY UPDATE …; "" if upsert is not declared
-	deleteHead string // DELETE … IN (; "" if delete is not declared
+	deleteHead string // DELETE … WHERE; "" if delete is not declared
+	deleteGap  string // between two rows
+	deleteTail string
 }
 
 // uniqueKey is a key that a row can be a duplicate in.
@@ -96,7 +98,7 @@ func (t *table) overhead(op Operation) int {
 	case Upsert:
 		return len(t.insertHead) + len(t.upsertTail)
 	case Delete:
-		return len(t.deleteHead) + len(deleteTail)
+		return len(t.deleteHead) + len(t.deleteTail)
 	}
 	return len(t.insertHead)
 }
