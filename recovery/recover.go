@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -52,14 +53,94 @@ type Report struct {
 //
 // Errors: *Stop, *LostError, *ServerError; ErrFenced of state and of ledger both match where a newer owner was met;
 // ledger.ErrPrivilege; everything else may be tried again by a new opening.
-func Recover(ctx context.Context, o Opening) (Report, error) { panic("stub") }
-
-// Admit is the Admit function of a pool: it reads the job row on the new session, and then compares the server's
-// identity and start with saw. Errors: both ErrFenced; *ServerError.
-func Admit(server *xa.Server, l ledger.Ledger, owner Owner, saw xa.Identity) func(ctx context.Context, s *xa.Session) error {
-	panic("stub")
+func Recover(ctx context.Context, o Opening) (Report, error) {
+	s, err := settler{
+		server: o.Server, pool: o.Pool, lane: LaneRecovery, ledger: o.Ledger.WithFaults(o.Faults), owner: o.Owner,
+		bounds: o.bounds(), detachWait: o.DetachWait, log: o.Logger,
+	}.withDefaults()
+	if err == nil && o.View.Name != o.Owner.Job {
+		err = fmt.Errorf("the view is of job %q", o.View.Name)
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("recovery of job %s: %w", o.Owner.Job, err)
+	}
+	r := &recovering{settler: s, opening: o}
+	for _, step := range []func(context.Context) error{
+		r.checkServer, r.takeOver, r.endOwners, r.plan, r.commitListed, r.rollBackOrphans,
+	} {
+		if err := step(ctx); err != nil {
+			return r.report, fmt.Errorf("recovery of job %s on %s, epoch %d: %w", o.Owner.Job, o.Server.Address(), o.Owner.Epoch,
+				fenced(err))
+		}
+	}
+	r.finish()
+	return r.report, nil
 }
 
-// Remaining are the branches of job that are prepared on the server, for the end of a job: exit 0 only where there is
-// none.
-func Remaining(ctx context.Context, server *xa.Server, job string) ([]xa.ID, error) { panic("stub") }
+// bounds are those of the new owner, of the row that was looked at and of the current decision, whichever is higher.
+func (o Opening) bounds() state.Bounds {
+	b := state.Bounds{Lanes: max(o.Bounds.Lanes, FirstLane), Marks: max(o.Bounds.Marks, 1)}
+	if o.View.Job != nil {
+		b.Lanes, b.Marks = max(b.Lanes, o.View.Job.Lanes), max(b.Marks, o.View.Job.Marks)
+	}
+	if n := len(o.Decisions); n > 0 {
+		last := o.Decisions[n-1].Bounds
+		b.Lanes, b.Marks = max(b.Lanes, last.Lanes), max(b.Marks, last.Marks)
+	}
+	return b
+}
+
+// recovering is one Recover under way.
+type recovering struct {
+	settler
+	opening Opening
+	proofs  []ledger.Proof // as the plan read them
+	report  Report
+}
+
+// checkServer waits until a later start of the server can be told from this one, and compares it with what Look saw.
+func (r *recovering) checkServer(ctx context.Context) error {
+	if err := r.server.Settled(ctx); err != nil {
+		return err
+	}
+	identity, err := r.server.Identify(ctx, r.server.DB())
+	if err != nil {
+		return err
+	}
+	r.report.Identity = identity
+	if err := checkServer(r.server, r.owner.Job, r.opening.View.Identity, identity); err != nil {
+		return err
+	}
+	if row := r.opening.View.Job; row != nil && row.Server != identity.Name {
+		r.log.WarnContext(ctx, "the job ran on another server before: owner marks there prove nothing here, the plan decides",
+			slog.String("job", r.owner.Job), slog.String("was", row.Server), slog.String("is", identity.Name))
+	}
+	return nil
+}
+
+// takeOver creates the ledger where needed and raises the job row.
+func (r *recovering) takeOver(ctx context.Context) error {
+	if err := r.ledger.Create(ctx, r.server.DB()); err != nil {
+		return err
+	}
+	return r.ledger.Raise(ctx, r.server.DB(), r.opening.View.Job, ledger.Job{
+		Name: r.owner.Job, Store: r.owner.Store, Run: r.owner.Run, Epoch: r.owner.Epoch,
+		Lanes: r.bounds.Lanes, Marks: r.bounds.Marks,
+		Server: r.report.Identity.Name, Started: r.report.Identity.Started.UTC().Truncate(time.Microsecond),
+	})
+}
+
+// endOwners ends the sessions of older owners. On attached servers it then waits until their branches are free, and
+// looks for limbo.
+func (r *recovering) endOwners(ctx context.Context) error {
+	if err := r.endMarked(ctx); err != nil {
+		return err
+	}
+	if !r.attached() {
+		return nil
+	}
+	if err := pause(ctx, r.detachWait); err != nil {
+		return err
+	}
+	return limbo(ctx, r.server, r.owner.Job)
+}

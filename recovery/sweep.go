@@ -2,7 +2,9 @@ package recovery
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/xasink/xasink/ledger"
@@ -16,7 +18,7 @@ type SweepRequest struct {
 	Pool    *xa.Pool
 	Ledger  ledger.Ledger
 	Owner   Owner
-	Current state.Decision // newest definitely accepted decision
+	Current state.Decision // newest definitely accepted decision, of the own epoch
 	Proven  []state.Lane   // newest proven watermarks, read before the call
 	// DetachWait as in Opening: on attached servers only what two scans this far apart both show is rolled back.
 	DetachWait time.Duration
@@ -24,8 +26,110 @@ type SweepRequest struct {
 }
 
 // Sweep rolls back late orphans: prepared branches of older epochs that the current decision does not list. Branches of
-// the own epoch are left alone. What another session still holds is left for the next sweep.
+// the own epoch are left alone. What another session still holds, or what the server refuses for the moment, is left
+// for the next sweep. ctx is looked at between verbs. It uses one session of LaneRecovery.
 //
 // Errors: *Stop (StopFenced for a branch of a higher epoch, StopTakenBack for an unlisted one at or below the newest
-// proven watermark of its own epoch and lane); both ErrFenced; *ServerError.
-func Sweep(ctx context.Context, r SweepRequest) (rolledBack int, err error) { panic("stub") }
+// proven watermark of its own epoch and lane), and then nothing is rolled back; both ErrFenced; *ServerError.
+func Sweep(ctx context.Context, r SweepRequest) (rolledBack int, err error) {
+	s, err := settler{
+		server: r.Server, pool: r.Pool, lane: LaneRecovery, ledger: r.Ledger, owner: r.Owner, detachWait: r.DetachWait,
+		log: r.Logger,
+	}.withDefaults()
+	if err == nil {
+		rolledBack, err = s.sweep(ctx, r.Current, state.MergeLanes(r.Current.Lanes, r.Proven))
+	}
+	if err != nil {
+		return rolledBack, fmt.Errorf("sweep of job %s: %w", r.Owner.Job, fenced(err))
+	}
+	return rolledBack, nil
+}
+
+func (s settler) sweep(ctx context.Context, current state.Decision, watermarks []state.Lane) (rolledBack int, err error) {
+	session, err := s.pool.Take(ctx, s.lane)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { s.giveBack(context.WithoutCancel(ctx), session) }()
+	orphans, err := s.orphans(ctx, session, current, watermarks)
+	if err != nil || len(orphans) == 0 {
+		return 0, err
+	}
+	if s.attached() {
+		if err := pause(ctx, s.detachWait); err != nil {
+			return 0, err
+		}
+		again, err := s.orphans(ctx, session, current, watermarks)
+		if err != nil {
+			return 0, err
+		}
+		orphans = slices.DeleteFunc(orphans, func(id xa.ID) bool { return !slices.Contains(again, id) })
+	}
+	for _, id := range orphans {
+		err := session.Rollback(ctx, id.XID())
+		if err == nil {
+			rolledBack++
+			s.log.InfoContext(ctx, "sweep: rolled a late orphan back", slog.String("job", s.owner.Job), slog.String("branch", id.String()))
+			continue
+		}
+		s.log.WarnContext(ctx, "sweep: a late orphan is left for the next sweep", slog.String("job", s.owner.Job),
+			slog.String("branch", id.String()), slog.Any("error", err))
+		if session.State() != xa.None {
+			return rolledBack, nil
+		}
+	}
+	return rolledBack, nil
+}
+
+// orphans scans, and then reads the ledger: an orphan with a proof row is being committed by somebody, which is
+// recovery's to settle. A stop line outranks every orphan.
+func (s settler) orphans(ctx context.Context, session *xa.Session, current state.Decision, watermarks []state.Lane) ([]xa.ID, error) {
+	found, err := s.server.Scan(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	candidates, stop := sweepable(s.owner, current, watermarks, ours(found, s.owner.Job))
+	if stop != nil {
+		stop.Server = s.server.Address()
+		return nil, stop
+	}
+	var orphans []xa.ID
+	for _, id := range candidates {
+		proven, err := s.ledger.Proven(ctx, session, id)
+		if err != nil {
+			return nil, err
+		}
+		if !proven {
+			orphans = append(orphans, id)
+		}
+	}
+	return orphans, nil
+}
+
+// sweepable are the branches among prepared that a sweep may roll back, by their names alone. It is pure.
+func sweepable(owner Owner, current state.Decision, watermarks []state.Lane, prepared []xa.ID) ([]xa.ID, *Stop) {
+	var orphans, later, takenBack []xa.ID
+	for _, id := range prepared {
+		i := slices.IndexFunc(watermarks, func(l state.Lane) bool { return l.Number == id.Lane })
+		switch {
+		case current.Lists(id):
+		case id.Epoch > owner.Epoch:
+			later = append(later, id)
+		case i >= 0 && watermarks[i].Epoch == id.Epoch && id.Seq <= watermarks[i].Seq:
+			takenBack = append(takenBack, id)
+		case id.Epoch < owner.Epoch:
+			orphans = append(orphans, id)
+		}
+	}
+	for kind, ids := range map[StopKind][]xa.ID{StopFenced: later, StopTakenBack: takenBack} {
+		if len(ids) == 0 || kind == StopTakenBack && len(later) > 0 {
+			continue
+		}
+		p := &planner{job: owner.Job, epoch: owner.Epoch, current: current}
+		stop := &Stop{Kind: kind, Job: owner.Job, Branches: ids}
+		stop.Reason, stop.Ways = p.explain(stop)
+		return nil, stop
+	}
+	return orphans, nil
+}
+

@@ -1,0 +1,92 @@
+package recovery
+
+import (
+	"fmt"
+
+	"github.com/xasink/xasink/xa"
+)
+
+// The ways on that several stops share. They name Go calls of this package, and SQL to look or to act by hand.
+
+func wayAdopt(job, when string) Way {
+	return Way{
+		What: when + ": take the job over, at a position that you state and with a fate for each prepared branch",
+		Go: fmt.Sprintf("recovery.Adopt(ctx, recovery.AdoptRequest{Job: %q, Positions: …, Branches: map[xa.ID]recovery.Fate{…}, …})",
+			job),
+	}
+}
+
+func wayReset(job, when string) Way {
+	return Way{
+		What: when + ": take the job over and ask its first position anew; what is in the target already is written again",
+		Go:   fmt.Sprintf("recovery.Reset(ctx, recovery.AdoptRequest{Job: %q, Branches: map[xa.ID]recovery.Fate{…}, …}, start)", job),
+	}
+}
+
+func wayLook(job, database string) Way {
+	if database == "" {
+		return Way{What: "look first; this changes nothing", SQL: []string{"XA RECOVER"}}
+	}
+	return Way{
+		What: "look first; this changes nothing",
+		SQL: []string{
+			"XA RECOVER",
+			fmt.Sprintf("SELECT * FROM %s.`jobs` WHERE `job` = '%s'", quoted(database), job),
+			fmt.Sprintf("SELECT * FROM %s.`branches` WHERE `job` = '%s' ORDER BY `lane`, `epoch`, `seq`", quoted(database), job),
+		},
+	}
+}
+
+func wayRestart() Way {
+	return Way{
+		What: "restart the server, then open the job: a restart lists such branches again, and recovery settles them",
+		SQL:  []string{"SHUTDOWN"},
+	}
+}
+
+// settleByHand is the SQL that commits and the one that rolls back a branch, for an operator who takes the decision.
+func settleByHand(id xa.ID) []string {
+	return []string{"XA COMMIT " + id.XID().SQL(), "XA ROLLBACK " + id.XID().SQL()}
+}
+
+// explain is reason and ways of a stop that Plan found.
+func (p *planner) explain(s *Stop) (string, []Way) {
+	n := len(s.Branches)
+	switch s.Kind {
+	case StopFenced:
+		return fmt.Sprintf("%s of epoch %d or later prepared, and %d is our claim: a newer owner works on this job",
+				count(n, "branch is", "branches are"), p.epoch, p.epoch),
+			[]Way{
+				{What: "let the newer owner work; this process is done with the job"},
+				wayLook(p.job, ""),
+			}
+	case StopTakenBack:
+		return fmt.Sprintf("%s that the store knows as committed, up to decision %d, and the server no longer does: it lost "+
+				"commits that it had acknowledged (a crash without durable settings, a restored backup, a failover to a replica "+
+				"that was behind)", count(n, "branch", "branches"), p.current.Number),
+			[]Way{
+				wayLook(p.job, ""),
+				{What: "if the right server is another one (a failover, a restored copy): bring that one back, then open the job"},
+				wayAdopt(p.job, "if the server stays as it is: find out up to which position its rows are whole"),
+				wayReset(p.job, "if every table can be written again from the start"),
+			}
+	case StopStoreBehind:
+		return fmt.Sprintf("%s committed that no kept decision lists and that lie above what decision %d knows as committed: "+
+				"the state store is older than the database (an old copy of it was put back)",
+				count(n, "branch is", "branches are"), p.current.Number),
+			[]Way{
+				{What: "put the newest copy of the state store back, then open the job"},
+				wayLook(p.job, ""),
+				wayAdopt(p.job, "if the newest copy is gone: find the position behind the last committed row"),
+				wayReset(p.job, "if every table can be written again from the start"),
+			}
+	}
+	return "", nil
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
