@@ -51,10 +51,7 @@ func (l *loader) load(ctx context.Context, index int, declared Table) (*table, e
 		return nil, err
 	}
 	t.quoted = quoteName(t.database) + "." + quoteName(t.base)
-	id := t.fullName()
-	if l.session.foldNames {
-		id = strings.ToLower(id)
-	}
+	id := l.identity(t)
 	if other, twice := l.seen[id]; twice {
 		l.problem(t.name, "it is the same table as %s, listed before: list it once", other)
 		return nil, nil
@@ -87,6 +84,14 @@ func (l *loader) load(ctx context.Context, index int, declared Table) (*table, e
 		return nil, err
 	}
 	return t, nil
+}
+
+// identity is equal for names that the server takes for the same table.
+func (l *loader) identity(t *table) string {
+	if l.session.foldNames {
+		return strings.ToLower(t.fullName())
+	}
+	return t.fullName()
 }
 
 // checkDeclared is what can be told without the server.

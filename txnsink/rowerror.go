@@ -156,6 +156,7 @@ func (s statement) columnIn(text string) string {
 			"olumn '" + s.table.base + "." + c.name + "'",
 			"`" + s.table.base + "`.`" + c.name + "`",
 			"FOREIGN KEY (`" + c.name + "`",
+			"CONSTRAINT `" + s.table.base + "." + c.name + "`", // MariaDB, a constraint of the column's own
 		} {
 			if i := strings.LastIndex(text, form); i > at || i == at && i >= 0 && len(c.name) > len(name) {
 				name, at = c.name, i
