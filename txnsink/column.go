@@ -15,6 +15,7 @@ type column struct {
 	class     class
 	nullable  bool
 	auto      bool     // AUTO_INCREMENT
+	adds      bool     // an upsert adds to it
 	single    bool     // FLOAT: single precision
 	precision int      // of DECIMAL: digits; of TIME, DATETIME and TIMESTAMP: fraction digits
 	scale     int      // of DECIMAL

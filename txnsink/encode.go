@@ -168,7 +168,9 @@ func (s statement) checkAffected(n int64) error {
 // prepare writes the constant parts of t's statements.
 func (t *table) prepare(add map[string]bool) {
 	names, updates := "", ""
-	for i, c := range t.columns {
+	for i := range t.columns {
+		c := &t.columns[i]
+		c.adds = add[c.name]
 		if i > 0 {
 			names += ","
 		}
@@ -184,7 +186,7 @@ func (t *table) prepare(add map[string]bool) {
 			switch {
 			case isKey[c.name]:
 				continue
-			case add[c.name]:
+			case c.adds:
 				updates += "," + c.quoted + "=" + c.quoted + "+VALUES(" + c.quoted + ")"
 			default:
 				updates += "," + c.quoted + "=VALUES(" + c.quoted + ")"

@@ -50,13 +50,9 @@ func (l *loader) load(ctx context.Context, index int, declared Table) (*table, e
 	if err != nil || !found {
 		return nil, err
 	}
-	t.quoted = quoteName(t.database) + "." + quoteName(t.base)
-	id := l.identity(t)
-	if other, twice := l.seen[id]; twice {
-		l.problem(t.name, "it is the same table as %s, listed before: list it once", other)
+	if !l.first(t) {
 		return nil, nil
 	}
-	l.seen[id] = t.name
 
 	all, err := readColumns(ctx, l.q, t)
 	if err != nil {
@@ -69,6 +65,30 @@ func (l *loader) load(ctx context.Context, index int, declared Table) (*table, e
 	if t.triggers, err = hasTriggers(ctx, l.q, t); err != nil {
 		return nil, err
 	}
+	if !l.choose(t, declared, all, indexes) {
+		return nil, nil
+	}
+	if err := l.checkPrivileges(ctx, t); err != nil || len(l.problems) > before {
+		return nil, err
+	}
+	return t, nil
+}
+
+// first tells whether t is declared for the first time.
+func (l *loader) first(t *table) bool {
+	id := l.identity(t)
+	if other, twice := l.seen[id]; twice {
+		l.problem(t.name, "it is the same table as %s, listed before: list it once", other)
+		return false
+	}
+	l.seen[id] = t.name
+	return true
+}
+
+// choose completes t from the columns and unique keys of its table, and checks what they tell.
+func (l *loader) choose(t *table, declared Table, all []tableColumn, indexes []uniqueIndex) bool {
+	before := len(l.problems)
+	t.quoted = quoteName(t.database) + "." + quoteName(t.base)
 	l.chooseColumns(t, declared.Columns, all)
 	l.chooseKey(t, all, indexes)
 	add := l.chooseAdd(t, declared.Add, all)
@@ -77,13 +97,10 @@ func (l *loader) load(ctx context.Context, index int, declared Table) (*table, e
 	t.insertOnly = t.operations == Insert
 	t.splittable = t.insertOnly && !t.foreign && !t.triggers
 	if len(l.problems) > before {
-		return nil, nil
+		return false
 	}
 	t.prepare(add)
-	if err := l.checkPrivileges(ctx, t); err != nil || len(l.problems) > before {
-		return nil, err
-	}
-	return t, nil
+	return true
 }
 
 // identity is equal for names that the server takes for the same table.
