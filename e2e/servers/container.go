@@ -48,7 +48,7 @@ func startContainer(ctx context.Context, e engine, flavour Flavour, opts Options
 	var err error
 	for range portTries {
 		var port int
-		if port, err = freePort(); err != nil {
+		if port, err = freePort(ctx); err != nil {
 			break
 		}
 		name := fmt.Sprintf("xasink-%s-%d", flavour, port)
@@ -151,8 +151,11 @@ func (h *inContainer) remove(ctx context.Context) error {
 	return h.engine.close()
 }
 
-// discard removes the container with its volume and keeps the engine.
+// discard removes the container with its volume and keeps the engine; ctx may
+// have ended.
 func (h *inContainer) discard(ctx context.Context) error {
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
 	return h.engine.removeContainer(ctx, h.id())
 }
 

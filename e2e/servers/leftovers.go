@@ -10,12 +10,17 @@ import (
 	"syscall"
 )
 
-// RemoveKept removes the servers that were started with Options.Keep, whoever
-// started them, and what dead processes left. log gets a line for each.
-func RemoveKept(ctx context.Context, log io.Writer) error {
-	errs := []error{removeProcesses(log, true)}
+// RemoveLeft removes what dead processes left. log gets a line for each.
+func RemoveLeft(ctx context.Context, log io.Writer) error { return removeAll(ctx, log, false) }
+
+// RemoveKept removes, beside what RemoveLeft does, the servers that were started
+// with Options.Keep, whoever started them.
+func RemoveKept(ctx context.Context, log io.Writer) error { return removeAll(ctx, log, true) }
+
+func removeAll(ctx context.Context, log io.Writer, kept bool) error {
+	errs := []error{removeProcesses(log, kept)}
 	if e, err := connectEngine(ctx); err == nil { // without an engine there are no containers
-		errs = append(errs, e.removeContainers(ctx, log, true), e.close())
+		errs = append(errs, e.removeContainers(ctx, log, kept), e.close())
 	}
 	return errors.Join(errs...)
 }

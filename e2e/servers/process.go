@@ -63,7 +63,7 @@ func startProcess(ctx context.Context, flavour Flavour, binary string, opts Opti
 	if err := removeProcesses(opts.Log, false); err != nil {
 		fmt.Fprintf(opts.Log, "leftover servers: %v\n", err)
 	}
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -82,6 +82,8 @@ func startProcess(ctx context.Context, flavour Flavour, binary string, opts Opti
 		err = h.run(ctx)
 	}
 	if err != nil {
+		ctx, cancel := cleanup(ctx)
+		defer cancel()
 		return nil, 0, errors.Join(fmt.Errorf("start %s: %w", binary, err), h.remove(ctx))
 	}
 	return h, port, nil
@@ -132,7 +134,7 @@ func asUser() []string {
 	return nil
 }
 
-func (h *localProcess) run(context.Context) error {
+func (h *localProcess) run(ctx context.Context) error {
 	args := []string{"--no-defaults"}
 	args = append(args, asUser()...)
 	args = append(args,
@@ -158,7 +160,7 @@ func (h *localProcess) run(context.Context) error {
 	}
 	defer log.Close()
 	// The server lives until it is ended here, not until a context ends.
-	cmd := exec.Command(h.binary, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), h.binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = ownGroup(!h.keep)
 	started, gone := make(chan error, 1), make(chan struct{})

@@ -23,12 +23,12 @@ func (s *Server) awaitReady(ctx context.Context) error {
 			return nil
 		}
 		if running, hostErr := s.host.running(ctx); hostErr == nil && !running {
-			return fmt.Errorf("the %s server ended during its start; the end of its log:\n%s", s.Flavour, s.logEnd())
+			return fmt.Errorf("the %s server ended during its start; the end of its log:\n%s", s.Flavour, s.logEnd(ctx))
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the %s server at %s does not answer (%w): %w; the end of its log:\n%s",
-				s.Flavour, s.addr, ctx.Err(), err, s.logEnd())
+				s.Flavour, s.addr, ctx.Err(), err, s.logEnd(ctx))
 		case <-tick.C:
 		}
 	}
@@ -69,9 +69,10 @@ func flavourOf(version string) Flavour {
 	return MySQL
 }
 
-// logEnd is the last lines of the server's log, for an error.
-func (s *Server) logEnd() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+// logEnd is the last lines of the server's log, for an error; ctx may have
+// ended.
+func (s *Server) logEnd(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	text, err := s.host.logs(ctx)
 	if err != nil {

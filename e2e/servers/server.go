@@ -113,7 +113,7 @@ func Start(ctx context.Context, flavour Flavour, opts Options) (*Server, error) 
 		host:    h,
 	}
 	if err := s.awaitReady(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.close(ctx))
 	}
 	return s, nil
 }
@@ -201,15 +201,25 @@ func (s *Server) Restart(ctx context.Context) error {
 // Close ends a started server and deletes its data, also one started with Keep.
 // It may be called again. A given server is left alone.
 func (s *Server) Close() error {
+	return s.close(context.Background())
+}
+
+// close is Close; ctx may have ended.
+func (s *Server) close(ctx context.Context) error {
 	if s.host == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	ctx, cancel := cleanup(ctx)
 	defer cancel()
 	if err := s.host.remove(ctx); err != nil {
 		return fmt.Errorf("remove the %s server at %s: %w", s.Flavour, s.addr, err)
 	}
 	return nil
+}
+
+// cleanup is a context for clearing away, when ctx may have ended.
+func cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 }
 
 // Logs is what a started server has written since its first start. A given

@@ -117,7 +117,8 @@ func TestServerIdentityIsNewWithEachContainer(t *testing.T) {
 		require.NoError(t, open(t, s.DSN()).QueryRowContext(t.Context(), "SELECT @@server_uuid").Scan(&id))
 		return id
 	}
-	require.NotEqual(t, uuid(), uuid())
+	first, second := uuid(), uuid()
+	require.NotEqual(t, first, second)
 }
 
 func TestGivenServerWinsForItsOwnFlavourOnlyAndIsNotEnded(t *testing.T) {

@@ -12,7 +12,8 @@
 //
 //	xasink-servers --stop
 //
-// removes all that were left up. Without --mysql or --mariadb both are started.
+// removes all that were left up; --sweep removes only what runs that died have
+// left, which each start does too. Without --mysql or --mariadb both are started.
 // A variable that is set already names a server to use: none is started for it.
 //
 // Exit codes: 0 fine, 1 no server could be had, 2 wrong usage, else the
@@ -43,8 +44,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	onlyMySQL := flags.Bool("mysql", false, "start a MySQL")
 	onlyMariaDB := flags.Bool("mariadb", false, "start a MariaDB")
 	stop := flags.Bool("stop", false, "remove the servers that earlier runs left up")
+	sweep := flags.Bool("sweep", false, "remove the servers of runs that died")
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: xasink-servers [--mysql] [--mariadb] [-- command args…]\n       xasink-servers --stop")
+		fmt.Fprintln(stderr, "usage: xasink-servers [--mysql] [--mariadb] [-- command args…]\n       xasink-servers --stop | --sweep")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -53,15 +55,19 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	command := flags.Args()
-	if *stop && (len(command) > 0 || *onlyMySQL || *onlyMariaDB) {
-		fmt.Fprintln(stderr, "xasink-servers: --stop stands alone")
+	if (*stop || *sweep) && (flags.NFlag() > 1 || len(command) > 0) {
+		fmt.Fprintln(stderr, "xasink-servers: --stop and --sweep stand alone")
 		return 2
 	}
 
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
-	if *stop {
-		if err := servers.RemoveKept(ctx, stderr); err != nil {
+	if *stop || *sweep {
+		remove := servers.RemoveLeft
+		if *stop {
+			remove = servers.RemoveKept
+		}
+		if err := remove(ctx, stderr); err != nil {
 			fmt.Fprintln(stderr, "xasink-servers:", err)
 			return 1
 		}

@@ -61,6 +61,8 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, 2, run([]string{"--no-such-flag"}, &stdout, &stderr))
 	require.Equal(t, 2, run([]string{"--stop", "--mysql"}, &stdout, &stderr))
+	require.Equal(t, 2, run([]string{"--sweep", "--", "true"}, &stdout, &stderr))
+	require.Zero(t, run([]string{"--sweep"}, &stdout, &stderr), stderr.String())
 	require.Zero(t, run([]string{"-h"}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "usage: xasink-servers")
 }

@@ -1,0 +1,84 @@
+# Everything a contributor needs. `make` alone lists the targets.
+#
+# What a target lacks is installed and started first where that can be done
+# (as root on Debian), else one line says what to install. Things made on the
+# way lie in .cache of this folder.
+
+CACHE    := $(CURDIR)/.cache
+BIN      := $(CACHE)/bin
+LINT     := v2.15.0
+FUZZTIME ?= 30s
+ARGS     ?=
+
+# A toolchain fetched by scripts/go.sh comes first.
+export PATH := $(CACHE)/go/bin:$(BIN):$(PATH)
+
+# Fuzz targets as package:function, from the sources.
+FUZZES = $(shell grep -rno --include='*_test.go' --exclude-dir=.cache --exclude-dir=e2e '^func Fuzz[A-Za-z0-9_]*' . \
+	| sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)$$|\1:\2|')
+
+.PHONY: help demo test test-unit test-e2e lint fmt fuzz clean \
+	tools engine servers-command root-tests e2e-tests
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: engine ## real flights into a real MySQL through kill -9 (ARGS=--keep leaves the server up)
+	@go build -C e2e -buildvcs=false -o $(BIN)/demo ./cmd/demo
+	@$(BIN)/demo $(ARGS)
+
+test: engine servers-command ## everything: both modules, race detector, real MySQL and MariaDB
+	@$(BIN)/xasink-servers -- $(MAKE) --no-print-directory root-tests e2e-tests
+
+test-unit: tools ## the root module without any server, under a minute
+	env -u XASINK_TEST_DSN -u XASINK_TEST_DSN_MARIADB go test -race -timeout 5m ./...
+
+test-e2e: engine servers-command ## only the tests of module e2e, on real servers
+	@$(BIN)/xasink-servers -- $(MAKE) --no-print-directory e2e-tests
+
+lint: tools $(BIN)/golangci-lint-$(LINT) ## formatting, go vet and golangci-lint in both modules
+	@unformatted=$$(find . -name '*.go' -not -path './.cache/*' -print0 | xargs -0 gofmt -l); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	cd e2e && go vet ./...
+	$(BIN)/golangci-lint-$(LINT) run ./...
+	cd e2e && $(BIN)/golangci-lint-$(LINT) run --config ../.golangci.yml ./...
+
+fmt: tools $(BIN)/golangci-lint-$(LINT) ## format all Go files
+	$(BIN)/golangci-lint-$(LINT) fmt
+	cd e2e && $(BIN)/golangci-lint-$(LINT) fmt --config ../.golangci.yml
+
+fuzz: tools ## each fuzz target for FUZZTIME (default 30s)
+	@for target in $(FUZZES); do \
+		echo "fuzz $$target for $(FUZZTIME)"; \
+		go test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime $(FUZZTIME) "$${target%%:*}" || exit 1; \
+	done
+
+clean: ## remove servers that were left up, and .cache
+	@if [ -x $(BIN)/xasink-servers ]; then $(BIN)/xasink-servers --stop; fi
+	@chmod -R u+w $(CACHE) 2>/dev/null; rm -rf $(CACHE)
+
+# The rest is for the targets above.
+
+tools:
+	@scripts/tools.sh
+	@scripts/go.sh
+
+engine: tools
+	@scripts/engine.sh
+
+servers-command:
+	@go build -C e2e -buildvcs=false -o $(BIN)/xasink-servers ./cmd/xasink-servers
+
+root-tests:
+	go test -race -timeout 20m ./...
+
+# One package at a time: they start and kill servers of their own.
+e2e-tests:
+	cd e2e && go test -race -p 1 -timeout 45m ./...
+
+$(BIN)/golangci-lint-$(LINT):
+	@echo "building golangci-lint $(LINT), about two minutes"
+	@mkdir -p $(BIN)/new
+	@GOBIN=$(BIN)/new go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT)
+	@mv $(BIN)/new/golangci-lint $@
