@@ -65,7 +65,7 @@ func (e *LostError) Error() string {
 	}
 	fmt.Fprintf(&b, "\n  found by epoch %d at %s; current decision %d", e.Epoch, e.Time.UTC().Format(time.RFC3339), e.Decision)
 	for _, r := range e.ranges() {
-		fmt.Fprintf(&b, "\n  decision %d lists e%d.w%d.s%d to s%d with %s in all",
+		fmt.Fprintf(&b, "\n  they belong to decision %d, as part of e%d.w%d.s%d to s%d with %s in all",
 			r.Belongs, r.Epoch, r.Lane, r.From, r.To, count(int(r.Rows), "row", "rows"))
 	}
 	fmt.Fprintf(&b, "\n  committed: %s", orNone(proofIDs(e.Committed)))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/state"
@@ -42,6 +43,26 @@ type Evidence struct {
 	Watermark *state.Lane // the lane's watermark in the current decision; nil: none
 }
 
+// String tells e for logs.
+func (e Evidence) String() string {
+	parts := make([]string, 0, 4)
+	if e.Belongs != 0 {
+		parts = append(parts, fmt.Sprintf("listed by decision %d, belongs to %d", e.Decision, e.Belongs))
+	} else {
+		parts = append(parts, fmt.Sprintf("not listed by decision %d", e.Decision))
+	}
+	if e.Prepared {
+		parts = append(parts, "prepared")
+	}
+	if e.Proven {
+		parts = append(parts, "proof row")
+	}
+	if w := e.Watermark; w != nil {
+		parts = append(parts, fmt.Sprintf("watermark e%d.w%d.s%d", w.Epoch, w.Number, w.Seq))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Plan decides the fate of every branch of job that is prepared on the server (scan) or listed by the current
 // decision, the last of decisions. It does no I/O and is total: each XID of either is in exactly one action. decisions
 // are the kept ones, oldest first; empty for a new job. epoch is the claim's. scan must have been taken before proofs
@@ -75,13 +96,13 @@ type planner struct {
 	proven  map[xa.ID]bool
 	seen    map[xa.XID]struct{} // XIDs that have their action
 	actions []Action
-	stops   map[StopKind]*Stop
+	stops   map[StopKind][]xa.ID
 }
 
 func newPlanner(job string, decisions []state.Decision, epoch uint64, proofs []ledger.Proof) *planner {
 	p := &planner{
 		job: job, kept: decisions, epoch: epoch, proofs: proofs,
-		proven: make(map[xa.ID]bool, len(proofs)), seen: map[xa.XID]struct{}{}, stops: map[StopKind]*Stop{},
+		proven: make(map[xa.ID]bool, len(proofs)), seen: map[xa.XID]struct{}{}, stops: map[StopKind][]xa.ID{},
 	}
 	if n := len(decisions); n > 0 {
 		p.current = decisions[n-1]
@@ -176,25 +197,24 @@ func belongs(d state.Decision, id xa.ID) uint64 {
 	return rangeOf(d, id).Belongs
 }
 
-func (p *planner) stopFor(kind StopKind, id xa.ID) {
-	s := p.stops[kind]
-	if s == nil {
-		s = &Stop{Kind: kind, Job: p.job}
-		p.stops[kind] = s
-	}
-	s.Branches = append(s.Branches, id)
-}
+func (p *planner) stopFor(kind StopKind, id xa.ID) { p.stops[kind] = append(p.stops[kind], id) }
 
 // stop is the one that is told: being fenced before all others, because then the other signs are somebody else's.
 func (p *planner) stop() *Stop {
 	for _, kind := range []StopKind{StopFenced, StopTakenBack, StopStoreBehind} {
-		if s := p.stops[kind]; s != nil {
-			slices.SortFunc(s.Branches, xa.ID.Compare)
-			s.Reason, s.Ways = p.explain(s)
-			return s
+		if ids := p.stops[kind]; len(ids) > 0 {
+			return p.stopOf(kind, ids)
 		}
 	}
 	return nil
+}
+
+// stopOf is the stop of a kind that a plan can find.
+func (p *planner) stopOf(kind StopKind, ids []xa.ID) *Stop {
+	ids = slices.Compact(slices.SortedFunc(slices.Values(ids), xa.ID.Compare))
+	s := &Stop{Kind: kind, Job: p.job, Branches: ids}
+	s.Reason, s.Ways = p.explain(s)
+	return s
 }
 
 func compareActions(a, b Action) int {

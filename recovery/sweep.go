@@ -121,15 +121,12 @@ func sweepable(owner Owner, current state.Decision, watermarks []state.Lane, pre
 			orphans = append(orphans, id)
 		}
 	}
-	for kind, ids := range map[StopKind][]xa.ID{StopFenced: later, StopTakenBack: takenBack} {
-		if len(ids) == 0 || kind == StopTakenBack && len(later) > 0 {
-			continue
-		}
-		p := &planner{job: owner.Job, epoch: owner.Epoch, current: current}
-		stop := &Stop{Kind: kind, Job: owner.Job, Branches: ids}
-		stop.Reason, stop.Ways = p.explain(stop)
-		return nil, stop
+	p := &planner{job: owner.Job, epoch: owner.Epoch, current: current}
+	switch {
+	case len(later) > 0:
+		return nil, p.stopOf(StopFenced, later)
+	case len(takenBack) > 0:
+		return nil, p.stopOf(StopTakenBack, takenBack)
 	}
 	return orphans, nil
 }
-

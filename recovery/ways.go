@@ -54,16 +54,16 @@ func (p *planner) explain(s *Stop) (string, []Way) {
 	n := len(s.Branches)
 	switch s.Kind {
 	case StopFenced:
-		return fmt.Sprintf("%s of epoch %d or later prepared, and %d is our claim: a newer owner works on this job",
+		return fmt.Sprintf("%s prepared under epoch %d or a later one, and %d is our claim: a newer owner works on this job",
 				count(n, "branch is", "branches are"), p.epoch, p.epoch),
 			[]Way{
 				{What: "let the newer owner work; this process is done with the job"},
 				wayLook(p.job, ""),
 			}
 	case StopTakenBack:
-		return fmt.Sprintf("%s that the store knows as committed, up to decision %d, and the server no longer does: it lost "+
-				"commits that it had acknowledged (a crash without durable settings, a restored backup, a failover to a replica "+
-				"that was behind)", count(n, "branch", "branches"), p.current.Number),
+		return fmt.Sprintf("decision %d knows %s as committed and the server no longer does: it lost commits that it had "+
+				"acknowledged (a crash without durable settings, a restored backup, a failover to a replica that was behind)",
+				p.current.Number, count(n, "branch", "branches")),
 			[]Way{
 				wayLook(p.job, ""),
 				{What: "if the right server is another one (a failover, a restored copy): bring that one back, then open the job"},
@@ -71,9 +71,8 @@ func (p *planner) explain(s *Stop) (string, []Way) {
 				wayReset(p.job, "if every table can be written again from the start"),
 			}
 	case StopStoreBehind:
-		return fmt.Sprintf("%s committed that no kept decision lists and that lie above what decision %d knows as committed: "+
-				"the state store is older than the database (an old copy of it was put back)",
-				count(n, "branch is", "branches are"), p.current.Number),
+		return fmt.Sprintf("%s committed beyond what decision %d knows, and listed by no kept decision: the state store is older "+
+				"than the database (an old copy of it was put back)", count(n, "branch is", "branches are"), p.current.Number),
 			[]Way{
 				{What: "put the newest copy of the state store back, then open the job"},
 				wayLook(p.job, ""),
