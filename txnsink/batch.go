@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Batch collects rows for one Write. It belongs to the sink that made it and is not safe for concurrent use. Its
-// buffers are kept over Reset: a batch that is used again allocates nothing per row.
+// Batch collects rows for one Write. It belongs to the sink that made it and is not safe for concurrent use. A batch
+// that was written is the sink's again, empty: ask the sink for the next one. Buffers are kept over Reset and over
+// Writes: a batch that is used again allocates nothing per row.
 //
 // A row begins with Insert, Upsert or Delete and takes one value per column, in the order of the columns. What is
 // wrong with a row (an unknown table, a value of a wrong kind, a column too many) is remembered, and the Write of the
@@ -27,6 +28,7 @@ type Batch struct {
 	last     *table // of the last row, to save a look-up
 	problems []*RowError
 	more     int // problems that were not kept
+	plans    map[planKey]plan
 }
 
 // rowRef is one row of a batch.

@@ -214,7 +214,7 @@ func (r Row) Null() Row {
 	return r
 }
 
-var errZeroNumber = errors.New("the server would replace 0 in an AUTO_INCREMENT column by the next number: use NO_AUTO_VALUE_ON_ZERO in sql_mode")
+var errZeroNumber = errors.New("the server would replace 0 in an AUTO_INCREMENT column by its next number: give another one, or leave the column out of Columns")
 
 // next is the column whose value comes now and takes g; nil if there is none, and then the value is not to be written.
 func (r Row) next(g gift) *column {
