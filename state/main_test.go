@@ -8,10 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if play := os.Getenv("STATE_TEST_PART"); play != "" {
-		os.Exit(playPart(play))
+	if part := os.Getenv(partVariable); part != "" {
+		os.Exit(play(part))
 	}
 	goleak.VerifyTestMain(m)
 }
-
-func playPart(string) int { return 2 }
