@@ -2,6 +2,7 @@ package txnsink
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,15 @@ type LayoutColumn struct {
 	// Type is the type as the server writes it, "decimal(12,2)". Types that a sink does not support are refused.
 	Type     string
 	Nullable bool
+}
+
+// FullName is the table with its database, "main" where Name has none: as [Lane], [WrittenRow], proof rows and decisions
+// name it.
+func (l Layout) FullName() string {
+	if strings.Contains(l.Name, ".") {
+		return l.Name
+	}
+	return layoutDatabase + "." + l.Name
 }
 
 // layoutDatabase is where tables are that are named without a database.
@@ -96,7 +106,7 @@ func (s *Schema) Config() WriterConfig { return s.cfg }
 // Lane is a lane of a writer: the tables whose rows share one branch at a time.
 type Lane struct {
 	Number uint32   // in XIDs and decisions
-	Tables []string // database and table, as proof rows and decisions name them
+	Tables []string // full names
 	// Splittable: a flush signal, or a full segment, may prepare the lane's rows before the checkpoint. On attached
 	// servers no lane is split, whatever this says.
 	Splittable bool
@@ -127,7 +137,7 @@ type layoutLoader struct {
 
 // add checks a layout's own name; the rest is checked for layouts that a table is declared for.
 func (l *layoutLoader) add(layout Layout) {
-	name := layoutName(layout.Name)
+	name := layout.FullName()
 	if _, twice := l.layouts[name]; twice {
 		l.problem(layout.Name, "it has two layouts: give it one")
 		return
@@ -229,9 +239,9 @@ func (l *layoutLoader) indexes(t *table, layout Layout, all []tableColumn) []uni
 // references are the foreign keys of all layouts.
 func (l *layoutLoader) references() []edge {
 	var edges []edge
-	for _, child := range l.names() {
-		for _, parent := range l.layouts[layoutName(child)].References {
-			edges = append(edges, edge{child: layoutName(child), parent: layoutName(parent)})
+	for _, child := range slices.Sorted(maps.Keys(l.layouts)) {
+		for _, parent := range l.layouts[child].References {
+			edges = append(edges, edge{child: child, parent: Layout{Name: parent}.FullName()})
 		}
 	}
 	return edges
@@ -245,12 +255,4 @@ func (l *layoutLoader) names() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// layoutName is a table's name with its database.
-func layoutName(name string) string {
-	if strings.Contains(name, ".") {
-		return name
-	}
-	return layoutDatabase + "." + name
 }

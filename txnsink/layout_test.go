@@ -103,13 +103,13 @@ func TestRowsOfABatchAreReadAsTheyWereWritten(t *testing.T) {
 	}))
 	require.Equal(t, b.Bytes(), size)
 	require.Equal(t, []WrittenRow{
-		{Row: 0, Table: "events", Operation: Insert, Values: []WrittenValue{{Column: "id", Text: "-7"}, {Column: "body", Null: true}}},
-		{Row: 1, Table: "events", Operation: Insert, Values: []WrittenValue{{Column: "id", Text: "8"}, {Column: "body", Text: "it's\x00 \\n\n"}}},
-		{Row: 2, Table: "totals", Lane: 1, Operation: Upsert, Values: []WrittenValue{
+		{Row: 0, Table: "events", FullName: "main.events", Operation: Insert, Values: []WrittenValue{{Column: "id", Text: "-7"}, {Column: "body", Null: true}}},
+		{Row: 1, Table: "events", FullName: "main.events", Operation: Insert, Values: []WrittenValue{{Column: "id", Text: "8"}, {Column: "body", Text: "it's\x00 \\n\n"}}},
+		{Row: 2, Table: "totals", FullName: "main.totals", Lane: 1, Operation: Upsert, Values: []WrittenValue{
 			{Column: "year", Text: "2026"}, {Column: "name"}, {Column: "n", Text: "9223372036854775809", Add: true},
 			{Column: "amount", Text: "-12.50", Add: true}, {Column: "at", Text: "2026-05-05 00:30:00.005"}}},
-		{Row: 3, Table: "totals", Lane: 1, Operation: Delete, Values: []WrittenValue{{Column: "name", Text: "a"}, {Column: "year", Text: "2027"}}},
-		{Row: 4, Table: "far.orders", Lane: 2, Operation: Insert, Values: []WrittenValue{{Column: "id", Text: "1"}, {Column: "raw", Text: "\xff\x00'"}}},
+		{Row: 3, Table: "totals", FullName: "main.totals", Lane: 1, Operation: Delete, Values: []WrittenValue{{Column: "name", Text: "a"}, {Column: "year", Text: "2027"}}},
+		{Row: 4, Table: "far.orders", FullName: "far.orders", Lane: 2, Operation: Insert, Values: []WrittenValue{{Column: "id", Text: "1"}, {Column: "raw", Text: "\xff\x00'"}}},
 	}, got)
 
 	stop := errors.New("enough")

@@ -9,6 +9,7 @@ import (
 type WrittenRow struct {
 	Row       int    // position in the batch, from 0, as in [RowError]
 	Table     string // as declared
+	FullName  string // with its database, as proof rows and decisions name it
 	Lane      int    // position in [Schema.Lanes]
 	Operation Operation
 	// Values are those of the written columns in the order of the declaration, of a Delete those of the primary key in
@@ -50,7 +51,7 @@ func (b *Batch) written(i int) WrittenRow {
 	r := b.rows[i]
 	given := r.table.given(r.op)
 	w := WrittenRow{
-		Row: i, Table: r.table.name, Lane: r.table.lane, Operation: r.op, Size: r.size, batch: b,
+		Row: i, Table: r.table.name, FullName: r.table.fullName(), Lane: r.table.lane, Operation: r.op, Size: r.size, batch: b,
 		Values: make([]WrittenValue, len(given)),
 	}
 	for n := range given {
