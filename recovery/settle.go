@@ -2,10 +2,12 @@ package recovery
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xasink/xasink/ledger"
@@ -123,20 +125,39 @@ func (s settler) endHolders(ctx context.Context, id xa.ID, self uint64) error {
 	return nil
 }
 
-// sessionsNaming are the sessions that are executing an XA statement with id's name.
+// sessionsNaming are the sessions that are executing an XA statement with id's name, as far as the process list shows
+// them to our user. SHOW PROCESSLIST is used because MySQL refuses information_schema.PROCESSLIST while any statement
+// has characters of four bytes.
 func (s settler) sessionsNaming(ctx context.Context, id xa.ID) (sessions []uint64, err error) {
-	rows, err := s.server.DB().QueryContext(ctx, "SELECT ID FROM information_schema.PROCESSLIST "+
-		"WHERE INFO LIKE 'XA %' AND INSTR(INFO, ?) > 0", id.XID().SQL())
+	rows, err := s.server.DB().QueryContext(ctx, "SHOW FULL PROCESSLIST")
 	if err != nil {
 		return nil, fmt.Errorf("reading the process list of server %s: %w", s.server.Address(), err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	var session uint64
+	var info sql.NullString
+	into := make([]any, len(columns))
+	for i, column := range columns {
+		switch column {
+		case "Id":
+			into[i] = &session
+		case "Info":
+			into[i] = &info
+		default:
+			into[i] = new(sql.RawBytes)
+		}
+	}
 	for rows.Next() {
-		var session uint64
-		if err := rows.Scan(&session); err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}
-		sessions = append(sessions, session)
+		if strings.HasPrefix(info.String, "XA ") && strings.Contains(info.String, id.XID().SQL()) {
+			sessions = append(sessions, session)
+		}
 	}
 	return sessions, rows.Err()
 }

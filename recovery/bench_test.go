@@ -1,0 +1,415 @@
+package recovery_test
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/xasink/xasink/fault"
+	"github.com/xasink/xasink/ledger"
+	"github.com/xasink/xasink/recovery"
+	"github.com/xasink/xasink/state"
+	"github.com/xasink/xasink/xa"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is one server with a job, a ledger and a target table that only this test knows.
+type bench struct {
+	dsn    *mysql.Config
+	admin  *sql.DB // plain statements of the test itself; no mark, no claim
+	name   string  // of the database that holds ledger and target
+	job    string
+	jobs   []string // every job that the test ever had
+	ledger ledger.Ledger
+	store  *state.Memory
+	faults *armed
+	server *xa.Server
+	log    *slog.Logger
+}
+
+// onServers runs story on each server that the environment names.
+func onServers(t *testing.T, story func(t *testing.T, b *bench)) {
+	t.Helper()
+	for _, flavour := range []struct{ name, variable string }{
+		{"mysql", "XASINK_TEST_DSN"}, {"mariadb", "XASINK_TEST_DSN_MARIADB"},
+	} {
+		t.Run(flavour.name, func(t *testing.T) {
+			t.Parallel()
+			dsn := os.Getenv(flavour.variable)
+			if dsn == "" {
+				t.Skipf("%s is not set: no %s server to test with", flavour.variable, flavour.name)
+			}
+			story(t, newBench(t, dsn))
+		})
+	}
+}
+
+func newBench(t *testing.T, dsn string) *bench {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
+	config.DBName = ""
+	unique := unique(t)
+	b := &bench{
+		dsn: config, name: "xasink_test_" + unique, job: "recovery-" + unique, faults: &armed{},
+		log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelInfo})),
+	}
+	b.jobs = []string{b.job}
+	b.store = state.NewMemory(state.WithFaults(b.faults))
+	b.ledger, err = ledger.New(b.name)
+	require.NoError(t, err)
+	connector, err := mysql.NewConnector(config)
+	require.NoError(t, err)
+	b.admin = sql.OpenDB(connector)
+	b.exec(t, "CREATE DATABASE `"+b.name+"`")
+	b.exec(t, "CREATE TABLE `"+b.name+"`.`target` (`id` BIGINT PRIMARY KEY) ENGINE=InnoDB")
+	b.server = b.connect(t, config)
+	t.Cleanup(func() { b.cleanUp(t) })
+	return b
+}
+
+// cleanUp rolls back what the test left prepared, which includes the foreign branches that it made.
+func (b *bench) cleanUp(t *testing.T) {
+	ctx := context.Background()
+	left := func() (left []xa.XID) {
+		for _, x := range b.scan(t) {
+			if id, ok := x.ID(); ok && slices.Contains(b.jobs, id.Job) || slices.Contains(b.jobs, x.GTRID) {
+				left = append(left, x)
+			}
+		}
+		return left
+	}
+	if b.attached() && len(left()) > 0 {
+		<-time.After(recovery.MinDetachWait) // no event tells when the server has let go of a branch (server-facts.md, 1b)
+	}
+	require.NoError(t, b.server.Close())
+	require.Eventually(t, func() bool {
+		for _, x := range left() {
+			_, _ = b.admin.ExecContext(ctx, "XA ROLLBACK "+x.SQL()) // refused while its session is ending
+		}
+		return len(left()) == 0
+	}, 20*time.Second, 50*time.Millisecond)
+	_, err := b.admin.ExecContext(ctx, "DROP DATABASE `"+b.name+"`")
+	require.NoError(t, err)
+	require.NoError(t, b.admin.Close())
+}
+
+// connect is a handle on the server of its own, as another process has it.
+func (b *bench) connect(t *testing.T, config *mysql.Config) *xa.Server {
+	t.Helper()
+	server, err := xa.Connect(t.Context(), xa.Config{DSN: config.FormatDSN(), Job: b.job, Faults: b.faults})
+	require.NoError(t, err)
+	return server
+}
+
+func (b *bench) attached() bool { return !b.server.Abilities().Detached }
+
+func (b *bench) exec(t *testing.T, query string) {
+	t.Helper()
+	_, err := b.admin.ExecContext(context.Background(), query)
+	require.NoError(t, err, query)
+}
+
+func (b *bench) scan(t *testing.T) []xa.XID {
+	t.Helper()
+	rows, err := b.admin.QueryContext(context.Background(), "XA RECOVER")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var found []xa.XID
+	for rows.Next() {
+		var format int64
+		var gtrid, bqual int
+		var data []byte
+		require.NoError(t, rows.Scan(&format, &gtrid, &bqual, &data))
+		found = append(found, xa.XID{Format: format, GTRID: string(data[:gtrid]), BQUAL: string(data[gtrid:])})
+	}
+	require.NoError(t, rows.Err())
+	return found
+}
+
+// prepared are the job's prepared branches.
+func (b *bench) prepared(t *testing.T) []xa.ID {
+	t.Helper()
+	var ids []xa.ID
+	for _, x := range b.scan(t) {
+		if id, ok := x.ID(); ok && id.Job == b.job {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// rows are the ids in the target table.
+func (b *bench) rows(t *testing.T) []int {
+	t.Helper()
+	rows, err := b.admin.QueryContext(t.Context(), "SELECT `id` FROM `"+b.name+"`.`target` ORDER BY `id`")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var ids []int
+	for rows.Next() {
+		var id int
+		require.NoError(t, rows.Scan(&id))
+		ids = append(ids, id)
+	}
+	require.NoError(t, rows.Err())
+	return ids
+}
+
+func (b *bench) id(epoch uint64, lane uint32, seq uint64) xa.ID {
+	return xa.ID{Job: b.job, Epoch: epoch, Lane: lane, Seq: seq}
+}
+
+// statements of a branch with one row, from START to PREPARE.
+func (b *bench) statements(t *testing.T, id xa.ID, row int) []string {
+	t.Helper()
+	proof, err := b.ledger.ProofSQL(ledger.Proof{
+		ID: id, Run: uuid.New(), Tables: []ledger.TableUse{{Table: b.name + ".target", Kind: "insert", Rows: 1}},
+	})
+	require.NoError(t, err)
+	x := id.XID().SQL()
+	return []string{"XA START " + x, b.insert(row), proof, "XA END " + x, "XA PREPARE " + x}
+}
+
+func (b *bench) insert(row int) string {
+	return fmt.Sprintf("INSERT INTO `%s`.`target` VALUES (%d)", b.name, row)
+}
+
+// dead leaves a branch prepared, as an owner that is dead and gone leaves it: no session, no mark.
+func (b *bench) dead(t *testing.T, id xa.ID, row int) {
+	t.Helper()
+	require.NoError(t, b.ledger.Create(t.Context(), b.admin))
+	b.zombie(t, id, row)()
+}
+
+// zombie leaves a branch prepared by a session that lives on without a mark, until end is called.
+func (b *bench) zombie(t *testing.T, id xa.ID, row int) (end func()) {
+	t.Helper()
+	conn, err := b.admin.Conn(t.Context())
+	require.NoError(t, err)
+	for _, query := range b.statements(t, id, row) {
+		_, err := conn.ExecContext(t.Context(), query)
+		require.NoError(t, err, query)
+	}
+	return func() { b.hangUp(t, conn) }
+}
+
+// hangUp closes a session for good and returns when the server no longer shows it. On attached servers its branch may
+// be held a moment longer, which the code under test has to wait for.
+func (b *bench) hangUp(t *testing.T, conn *sql.Conn) {
+	t.Helper()
+	var session uint64
+	require.NoError(t, conn.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&session))
+	require.ErrorIs(t, conn.Raw(func(any) error { return driver.ErrBadConn }), driver.ErrBadConn)
+	require.Eventually(t, func() bool {
+		alive, err := b.server.SessionAlive(t.Context(), session)
+		return err == nil && !alive
+	}, 10*time.Second, 5*time.Millisecond)
+}
+
+// committed makes a branch that was committed long ago.
+func (b *bench) committed(t *testing.T, id xa.ID, row int) {
+	t.Helper()
+	require.NoError(t, b.ledger.Create(t.Context(), b.admin))
+	conn, err := b.admin.Conn(t.Context())
+	require.NoError(t, err)
+	for _, query := range append(b.statements(t, id, row), "XA COMMIT "+id.XID().SQL()) {
+		_, err := conn.ExecContext(t.Context(), query)
+		require.NoError(t, err, query)
+	}
+	require.NoError(t, conn.Close())
+}
+
+// foreign leaves a prepared branch of another system, which the test must find untouched.
+func (b *bench) foreign(t *testing.T) xa.XID {
+	t.Helper()
+	x := xa.XID{Format: 201, GTRID: b.job, BQUAL: "f"}
+	conn, err := b.admin.Conn(t.Context())
+	require.NoError(t, err)
+	for _, query := range []string{"XA START " + x.SQL(), b.insert(1_000_000), "XA END " + x.SQL(), "XA PREPARE " + x.SQL()} {
+		_, err := conn.ExecContext(t.Context(), query)
+		require.NoError(t, err)
+	}
+	b.hangUp(t, conn)
+	return x
+}
+
+// decide writes a decision as an owner of epoch does, who is dead afterwards; it returns the epoch of a claim made for
+// it.
+func (b *bench) decide(t *testing.T, part state.Part) state.Decision {
+	t.Helper()
+	claim, err := b.store.Claim(t.Context(), b.job, state.ClaimRequest{Run: uuid.New()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, claim.Close()) }()
+	part.Bounds = state.Bounds{Lanes: 5, Marks: 2}
+	part.Server = state.Server{Name: "s", Started: time.Unix(0, 0).UTC()}
+	d := state.Next(claim.Last(), claim.Epoch(), b.store.ID(), uuid.New(), b.job, position("start"), part, time.Now())
+	require.NoError(t, claim.Commit(t.Context(), d))
+	return d
+}
+
+// list is a decision that lists the given branches.
+func (b *bench) list(t *testing.T, ids ...xa.ID) state.Decision {
+	t.Helper()
+	branches := make([]state.Branch, len(ids))
+	for i, id := range ids {
+		branches[i] = state.Branch{Server: "s", ID: id, Rows: 1}
+	}
+	return b.decide(t, state.Part{Pending: state.Merge(branches)})
+}
+
+func position(text string) []state.Position {
+	return []state.Position{{Source: "file", Data: []byte(text)}}
+}
+
+func unique(t *testing.T) string {
+	t.Helper()
+	var random [5]byte
+	_, err := rand.Read(random[:])
+	require.NoError(t, err)
+	return hex.EncodeToString(random[:])
+}
+
+// armed is an injector that a test arms for a while.
+type armed struct {
+	in atomic.Pointer[fault.Injector]
+}
+
+func (a *armed) arm(in fault.Injector) { a.in.Store(&in) }
+func (a *armed) disarm()               { a.in.Store(nil) }
+
+func (a *armed) At(ctx context.Context, p fault.Point) error {
+	if in := a.in.Load(); in != nil {
+		return (*in).At(ctx, p)
+	}
+	return nil
+}
+
+func (a *armed) String() string { return "armed" }
+
+// testWriter writes the log of the packages into the test's own.
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(line []byte) (int, error) {
+	w.t.Logf("%s", line)
+	return len(line), nil
+}
+
+// owner is a process run that opened the job.
+type owner struct {
+	b      *bench
+	server *xa.Server
+	claim  state.Claim
+	pool   *xa.Pool
+	report recovery.Report
+	owner  recovery.Owner
+	parked *xa.Session // the latest session that prepared a branch
+}
+
+// open is the whole opening of a job, as a sink makes it. What a failed one had is left behind as a crash leaves it:
+// its sessions live on until the server or the next owner ends them.
+func (b *bench) open(t *testing.T) (*owner, error) {
+	t.Helper()
+	return b.openOn(t, b.server, b.store)
+}
+
+func (b *bench) openOn(t *testing.T, server *xa.Server, store state.Store) (*owner, error) {
+	t.Helper()
+	ctx := t.Context()
+	l := b.ledger.WithFaults(b.faults)
+	view, err := recovery.Look(ctx, server, l, b.job)
+	if err != nil {
+		return nil, err
+	}
+	info, err := store.Peek(ctx, b.job)
+	if err != nil {
+		return nil, err
+	}
+	if stop := view.Check(store.ID(), info); stop != nil {
+		return nil, stop
+	}
+	run := uuid.New()
+	claim, err := store.Claim(ctx, b.job, state.ClaimRequest{After: &info.Epoch, Floor: view.Floor(), Run: run})
+	if err != nil {
+		return nil, err
+	}
+	o := &owner{
+		b: b, server: server, claim: claim,
+		owner: recovery.Owner{Job: b.job, Store: store.ID(), Run: run, Epoch: claim.Epoch()},
+	}
+	o.pool = xa.NewPool(server, xa.PoolConfig{
+		Job: b.job, MarksPerLane: 4, Admit: recovery.Admit(server, l, o.owner, view.Identity),
+	})
+	t.Cleanup(func() { require.NoError(t, o.pool.Close(context.Background())) })
+	o.report, err = recovery.Recover(ctx, recovery.Opening{
+		Server: server, Ledger: b.ledger, Pool: o.pool, Owner: o.owner, View: view, Decisions: claim.History(),
+		Bounds: state.Bounds{Lanes: 4, Marks: 4}, Faults: b.faults, Logger: b.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	positions := position("start")
+	if last := claim.Last(); last != nil {
+		positions = last.Positions
+	}
+	return o, o.decide(t, positions, o.report.Part)
+}
+
+func (o *owner) decide(t *testing.T, positions []state.Position, part state.Part) error {
+	t.Helper()
+	d := state.Next(o.claim.Last(), o.claim.Epoch(), o.owner.Store, o.owner.Run, o.b.job, positions, part, time.Now())
+	return o.claim.Commit(t.Context(), d)
+}
+
+// prepare makes a branch of the owner's own epoch with one row, on a session of its pool.
+func (o *owner) prepare(t *testing.T, lane uint32, seq uint64, row int) (xa.ID, *xa.Session) {
+	t.Helper()
+	id := o.b.id(o.claim.Epoch(), lane, seq)
+	proof, err := o.b.ledger.ProofSQL(ledger.Proof{ID: id, Run: o.owner.Run})
+	require.NoError(t, err)
+	s, err := o.pool.Take(t.Context(), lane)
+	require.NoError(t, err)
+	require.NoError(t, s.Start(t.Context(), id))
+	_, err = s.Exec(t.Context(), o.b.insert(row))
+	require.NoError(t, err)
+	_, err = s.LedgerExec(t.Context(), proof)
+	require.NoError(t, err)
+	require.NoError(t, s.End(t.Context()))
+	require.NoError(t, s.Prepare(t.Context()))
+	o.parked = s
+	return id, s
+}
+
+// list is a decision of the owner that lists the given branches.
+func (o *owner) list(t *testing.T, ids ...xa.ID) {
+	t.Helper()
+	branches := make([]state.Branch, len(ids))
+	for i, id := range ids {
+		branches[i] = state.Branch{Server: o.report.Identity.Name, ID: id, Rows: 1}
+	}
+	part := o.report.Part
+	part.Pending = state.Merge(branches)
+	require.NoError(t, o.decide(t, position("next"), part))
+}
+
+func (o *owner) commit(t *testing.T, id xa.ID, session *xa.Session) error {
+	t.Helper()
+	return recovery.Commit(t.Context(), recovery.CommitRequest{
+		Server: o.server, Pool: o.pool, Lane: recovery.LaneCommitter, Ledger: o.b.ledger, Owner: o.owner,
+		Bounds: state.Bounds{Lanes: 4, Marks: 4}, ID: id, Session: session, Logger: o.b.log, Deadline: 20 * time.Second,
+	})
+}
