@@ -157,7 +157,6 @@ func (b *Batch) Reset() {
 	clear(b.problems)
 	b.data, b.ends, b.kinds, b.rows = b.data[:0], b.ends[:0], b.kinds[:0], b.rows[:0]
 	b.problems, b.more, b.sizes, b.open, b.last = b.problems[:0], 0, 0, false, nil
-	b.seq++
 }
 
 // validate ends the last row and tells what is wrong with the batch: an error that unwraps to one *RowError per
@@ -234,6 +233,4 @@ func (b *Batch) appendFrom(src *Batch) {
 		b.count[i] += n
 	}
 	b.sizes += src.sizes
-	b.seq++
-	b.last = nil
 }

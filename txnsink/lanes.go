@@ -4,22 +4,15 @@ package txnsink
 // share one. Lanes, and the tables in them, are in the order of the configuration. It sets each table's lane.
 func lanesOf(tables []*table) [][]*table {
 	var lanes [][]*table
-	laneOf := map[string]int{} // by any table that the lane's tables are tied to, themselves included
+	laneOf := map[string]int{} // by every table that the lane's tables are tied to
 	for _, t := range tables {
 		lane, tied := laneOf[t.fullName()]
-		for _, name := range t.references {
-			if tied {
-				break
-			}
-			lane, tied = laneOf[name]
-		}
 		if !tied {
 			lane = len(lanes)
 			lanes = append(lanes, nil)
 		}
 		t.lane = lane
 		lanes[lane] = append(lanes[lane], t)
-		laneOf[t.fullName()] = lane
 		for _, name := range t.references {
 			laneOf[name] = lane
 		}

@@ -37,6 +37,7 @@ type planKey struct {
 type plan struct {
 	fields  [][]int  // by column; nil: there is no field
 	unknown []string // tags that are no written column
+	twice   []string // columns that two fields of one depth have a value for
 }
 
 func (b *Batch) addStruct(r Row, v any) {
@@ -65,6 +66,9 @@ func (b *Batch) addStruct(r Row, v any) {
 		b.problem(t.name, "", fmt.Errorf("%T has values for %s, which are no written columns (there are %s)",
 			v, strings.Join(p.unknown, ", "), columnNames(t.columns)))
 	}
+	if len(p.twice) > 0 {
+		b.problem(t.name, p.twice[0], fmt.Errorf("%T has two fields for %s", v, strings.Join(p.twice, ", ")))
+	}
 	for i := range t.columns {
 		if p.fields[i] == nil {
 			r.refuse(&t.columns[i], fmt.Errorf("%T has no field with the tag db:%q", v, t.columns[i].name))
@@ -92,6 +96,8 @@ func planOf(of reflect.Type, t *table) plan {
 			p.unknown = append(p.unknown, tag)
 		case p.fields[i] == nil || len(f.Index) < len(p.fields[i]): // the outer one hides the embedded one
 			p.fields[i] = f.Index
+		case len(f.Index) == len(p.fields[i]):
+			p.twice = append(p.twice, t.columns[i].name)
 		}
 	}
 	return p

@@ -89,6 +89,13 @@ func TestStructsAndMapsThatDoNotFitAreReported(t *testing.T) {
 				Prize int    `db:"prize"`
 			}{1, "1", 2})
 		}, []string{"has values for prize, which are no written columns (there are id, price)"}},
+		{"two fields of one column", func(b *Batch) {
+			b.InsertStruct("prices", struct {
+				ID    int    `db:"id"`
+				Price string `db:"price"`
+				Again string `db:"price"`
+			}{1, "1", "2"})
+		}, []string{"has two fields for price"}},
 		{"missing key", func(b *Batch) { b.InsertMap("prices", map[string]any{"id": 1}) }, []string{"no such key: for NULL, give nil"}},
 		{"unknown keys", func(b *Batch) { b.InsertMap("prices", map[string]any{"id": 1, "price": 2, "x": 1, "a": 2}) }, []string{"the map has keys a, x, which are no written columns"}},
 		{"value of no type", func(b *Batch) { b.InsertMap("prices", map[string]any{"id": 1, "price": []int{1}}) }, []string{"a value of type []int"}},
@@ -118,10 +125,15 @@ func TestOuterFieldHidesTheEmbeddedOne(t *testing.T) {
 		ID int `db:"id"`
 	}
 	b.InsertStruct("t", outer{base{1}, 2})
+	type other struct {
+		Key int `db:"id"`
+		base
+	}
+	b.InsertStruct("t", other{4, base{1}})
 	type pointer struct{ *base }
 	b.InsertStruct("t", pointer{&base{3}})
 	require.NoError(t, b.validate())
-	require.Equal(t, []string{"INSERT INTO `db`.`t` (`id`) VALUES (2),(3)"}, texts(t, b))
+	require.Equal(t, []string{"INSERT INTO `db`.`t` (`id`) VALUES (2),(4),(3)"}, texts(t, b))
 	b.Reset()
 	b.InsertStruct("t", pointer{})
 	require.ErrorContains(t, b.validate(), "NOT NULL", "a nil embedded pointer is NULL")

@@ -212,6 +212,7 @@ func TestColumnIsFoundBehindValuesThatLookLikeOne(t *testing.T) {
 	s := statement{table: tab, op: Insert}
 	for text, want := range map[string]string{
 		"Incorrect integer value: ''x' for column 'v' at row 9' for column 'id' at row 1":                   "id",
+		"Incorrect integer value: 'column 'id' column 'v'' for column 'id' at row 1":                        "id",
 		"Data too long for column 'v' at row 2":                                                             "v",
 		"Data too long for column 'v' at row 7' at row 2":                                                   "v' at row 7",
 		"Data too long for column 'o'v' at row 2":                                                           "o'v",
@@ -225,6 +226,28 @@ func TestColumnIsFoundBehindValuesThatLookLikeOne(t *testing.T) {
 	} {
 		require.Equal(t, want, s.columnIn(text), text)
 	}
+}
+
+func TestDuplicateIsFoundByValuesThatLookLikeAMessage(t *testing.T) {
+	b := fake(fakeTable("t", Insert, 1, nil, text("v"))).batch()
+	for _, v := range []string{"a", "x' for key 'y", "b'"} {
+		b.Insert("t").String(v)
+	}
+	require.NoError(t, b.validate())
+	require.NoError(t, newEncoder(b.catalog, 0).statements(b, 0, func(s statement) error {
+		for text, want := range map[string]int{
+			"Duplicate entry 'x' for key 'y' for key 't.PRIMARY'": 1,
+			"Duplicate entry 'b'' for key 'PRIMARY'":              2,
+			"Duplicate entry 'c' for key 't.PRIMARY'":             -1,
+			"Duplicate entry 'a' for key 't.other'":               -1,
+			"Duplicate entry":                                     -1,
+		} {
+			var row *RowError
+			require.ErrorAs(t, s.failed(b, &mysql.MySQLError{Number: 1062, Message: text}), &row)
+			require.Equal(t, want, row.Row, text)
+		}
+		return nil
+	}))
 }
 
 func TestRowErrorUnwraps(t *testing.T) {
