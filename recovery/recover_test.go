@@ -128,16 +128,8 @@ func TestSecondInstallationStops(t *testing.T) {
 		require.ErrorContains(t, err, b.store.ID().String())
 		require.Equal(t, b.store.ID(), stop.Row.Store)
 		require.Equal(t, []xa.ID{id}, b.prepared(t), "nothing was touched")
-		require.NoError(t, o.commit(t, id, sessionOn(b, o)), "the first installation works on")
+		require.NoError(t, o.commit(t, id, o.holder()), "the first installation works on")
 	})
-}
-
-// sessionOn is the session that holds the owner's branch, on attached servers.
-func sessionOn(b *bench, o *owner) *xa.Session {
-	if b.attached() {
-		return o.parked
-	}
-	return nil
 }
 
 func TestDeletedStateFileStops(t *testing.T) {
