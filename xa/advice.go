@@ -64,6 +64,7 @@ func lostAdvice(verb Verb) string {
 		return "end the session on the server, which rolls the branch back, and replay its rows"
 	case VerbConnect:
 		return "check that the server runs and is reachable at this address"
+	case VerbNone, VerbRecover, VerbQuery, VerbMark, VerbKill:
 	}
 	return ""
 }

@@ -18,7 +18,6 @@ const (
 	errSyntax             = 1064
 	errForcedClose        = 1080
 	errNoSuchThread       = 1094
-	errKillDenied         = 1095
 	errHostDenied         = 1130
 	errAborting           = 1152
 	errPacketTooLarge     = 1153
@@ -36,7 +35,6 @@ const (
 	errUnknownTimeZone    = 1298
 	errInterrupted        = 1317
 	errXANota             = 1397
-	errXAInval            = 1398
 	errXAState            = 1399
 	errXAOutside          = 1400
 	errXARMErr            = 1401

@@ -43,7 +43,7 @@ func Connect(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	for _, w := range can.Warnings {
-		c.Logger.LogAttrs(ctx, slog.LevelWarn, "target server: "+w, slog.String("server", address))
+		c.Logger.LogAttrs(ctx, slog.LevelWarn, "the target server has a weakness", slog.String("server", address), slog.String("weakness", w))
 	}
 	all := &connector{Connector: inner, settings: append(commonSettings(c), flavourSettings(can.Flavour)...)}
 	s := &Server{
@@ -67,7 +67,7 @@ func probe(ctx context.Context, inner driver.Connector, c Config, address string
 	defer func() { _ = db.Close() }()
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return Abilities{}, connectError(ctx, address, err)
+		return Abilities{}, connectError(ctx, address, dialError(err))
 	}
 	defer func() { _ = conn.Close() }()
 	p := prober{conn: conn, address: address, ownConnector: c.Connector != nil}
@@ -84,16 +84,23 @@ func connectError(ctx context.Context, address string, err error) *Error {
 	e.Outcome = Refused
 	var answer *mysql.MySQLError
 	var network net.Error
-	var setting *settingError
 	switch {
-	case errors.As(err, &setting) && errors.As(err, &answer):
+	case errors.As(err, &answer):
 		// The server is there and talks.
-	case errors.As(err, &answer) && answer.Number == errUnknownVariable:
-		e.Err = fmt.Errorf("%w: the data source name has an option that is neither the driver's nor a variable of the server", err)
 	case errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn):
 		e.Err = &lostError{cause: fmt.Errorf("no connection: %w", err)}
 	}
 	return e
+}
+
+// dialError explains what the driver makes of an option that it does not know: a variable to set on the server.
+func dialError(err error) error {
+	var answer *mysql.MySQLError
+	var setting *settingError
+	if errors.As(err, &answer) && answer.Number == errUnknownVariable && !errors.As(err, &setting) {
+		return fmt.Errorf("%w: the data source name has an option that is neither the driver's nor a variable of the server", err)
+	}
+	return err
 }
 
 // Refusal is a server on which branches are not safe, or a user who lacks what is needed, with every reason.

@@ -191,7 +191,9 @@ func (c *fakeConn) QueryContext(_ context.Context, query string, _ []driver.Name
 		return row(f.version, fact("user").(string)+"@%", fact("user").(string)+"@localhost"), nil
 	case strings.HasPrefix(query, "SELECT @@log_bin"):
 		return row(fact("log_bin"), fact("sync_binlog"), fact("flush"), fact("packet"), fact("conns"), fact("read_only"),
-			fact("rollback_on_timeout"), fact("format")), nil
+			fact("rollback_on_timeout")), nil
+	case query == "SELECT @@binlog_format":
+		return variable(f.facts["format"])
 	case query == "SELECT @@xa_detach_on_prepare":
 		return variable(f.detached)
 	case query == "SELECT @@wsrep_on":

@@ -109,7 +109,8 @@ func TestF35_NamesOfManyJobsAreDistinct(t *testing.T) {
 func TestF39_NamesAreEqualByTheirPartsAlone(t *testing.T) {
 	id := xa.ID{Job: "orders", Epoch: 7, Lane: 2, Seq: 15}
 	x := id.XID()
-	require.True(t, x == xa.XID{Format: x.Format, GTRID: strings.Clone(x.GTRID), BQUAL: strings.Clone(x.BQUAL)})
+	require.Equal(t, xa.XID{Format: x.Format, GTRID: strings.Clone(x.GTRID), BQUAL: strings.Clone(x.BQUAL)}, x)
+	require.Len(t, map[xa.XID]int{x: 1, id.XID(): 2}, 1)
 	for _, other := range []xa.ID{
 		{Job: "order", Epoch: 7, Lane: 2, Seq: 15},
 		{Job: "orders", Epoch: 72, Lane: 2, Seq: 15},

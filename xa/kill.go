@@ -69,11 +69,10 @@ func (s *Server) shownUser(ctx context.Context, id uint64) (user string, err err
 
 // KillSession ends a session on the server, if the process list shows it with our own user, and returns when it is
 // gone: its open branch is rolled back then, a prepared one stays (on an attached server the branch may be held a
-// moment longer: see the design's detach wait). A session that is gone already is a success. ctx bounds the wait, and
-// so does VerbTimeout; a session that is still there then is an error.
+// moment longer: see the design's detach wait). A session that is gone already is a success. ctx bounds the wait and
+// should have a deadline, which leaves time for the rollback of a large branch; a session that is still there then is
+// an error.
 func (s *Server) KillSession(ctx context.Context, id uint64) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.config.VerbTimeout, errVerbTimeout)
-	defer cancel()
 	user, alive, err := s.processOf(ctx, id)
 	if err != nil || !alive {
 		return err

@@ -23,8 +23,7 @@ func (p *Pool) open(ctx context.Context, lane uint32) (*Session, error) {
 	if err == nil {
 		return s, nil
 	}
-	// The caller's context may be what ended it; the session has to go all the same.
-	return nil, errors.Join(err, p.end(context.WithoutCancel(ctx), s))
+	return nil, errors.Join(err, p.drop(ctx, s))
 }
 
 // connect opens a connection that nobody used before, and asks what a branch on it depends on.
@@ -34,7 +33,7 @@ func (s *Server) connect(ctx context.Context) (*Session, error) {
 	}
 	conn, err := s.sessions.Conn(ctx)
 	if err != nil {
-		return nil, connectError(ctx, s.address, err)
+		return nil, connectError(ctx, s.address, dialError(err))
 	}
 	session := &Session{server: s, conn: conn}
 	err = s.examine(ctx, session)

@@ -119,7 +119,7 @@ func (p *Pool) add(ctx context.Context, lane uint32) (*Session, error) {
 		return nil, err
 	}
 	if closed {
-		return nil, errors.Join(errPoolClosed, p.end(ctx, s))
+		return nil, errors.Join(errPoolClosed, p.drop(ctx, s))
 	}
 	return s, nil
 }
@@ -141,14 +141,18 @@ func (p *Pool) Return(s *Session) {
 	ctx := context.Background()
 	p.server.config.Logger.LogAttrs(ctx, slog.LevelWarn, "a session was returned to its pool in a state that cannot be reused",
 		slog.String("server", p.server.address), slog.Uint64("session", s.id), slog.String("state", state.String()))
-	if err := p.Discard(ctx, s); err != nil {
+	p.mu.Lock()
+	delete(p.all, s)
+	p.mu.Unlock()
+	if err := p.drop(ctx, s); err != nil {
 		p.server.config.Logger.LogAttrs(ctx, slog.LevelError, "a session could not be ended", slog.Any("error", err))
 	}
 }
 
 // Discard ends a session, here and on the server, and returns when the server's process list no longer shows it: its
-// open branch is rolled back then, a prepared one stays, its mark is free. It is for any state. ctx bounds the wait;
-// an error means that the session could not be shown to be gone. The session is out of the pool either way.
+// open branch is rolled back then, a prepared one stays, its mark is free. It is for any state. ctx bounds the wait and
+// should have a deadline, which leaves time for the rollback of a large branch; an error means that the session could
+// not be shown to be gone. The session is out of the pool either way.
 func (p *Pool) Discard(ctx context.Context, s *Session) error {
 	p.mu.Lock()
 	delete(p.all, s)
@@ -159,8 +163,6 @@ func (p *Pool) Discard(ctx context.Context, s *Session) error {
 // end ends a session that is not in p.all, and frees its mark.
 func (p *Pool) end(ctx context.Context, s *Session) error {
 	defer p.free(s.mark)
-	ctx, cancel := context.WithTimeoutCause(ctx, p.server.config.VerbTimeout, errVerbTimeout)
-	defer cancel()
 	if s.State() == None {
 		s.shut()
 		return p.awaitEnd(ctx, s)
@@ -170,6 +172,13 @@ func (p *Pool) end(ctx context.Context, s *Session) error {
 	s.interrupt()
 	s.shut()
 	return err
+}
+
+// drop is end for a session that no caller has: it goes whether or not ctx has ended.
+func (p *Pool) drop(ctx context.Context, s *Session) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), p.server.config.VerbTimeout, errVerbTimeout)
+	defer cancel()
+	return p.end(ctx, s)
 }
 
 // endOnServer kills the session that holds s's mark, if that is still the same one. After a restart of the server its

@@ -30,7 +30,7 @@ func (p *prober) run(ctx context.Context) (Abilities, error) {
 	can.login = userName(can.login)
 	can.Flavour = flavourOf(can.Version)
 	for _, step := range []func(context.Context, *Abilities) error{
-		p.variables, p.detach, p.galera, p.version, p.recover, p.process, p.packets,
+		p.variables, p.binlogFormat, p.detach, p.galera, p.version, p.recover, p.process, p.packets,
 	} {
 		if err := step(ctx, &can); err != nil {
 			return Abilities{}, connectError(ctx, p.address, err)
@@ -57,22 +57,19 @@ func (p *prober) ask(ctx context.Context, query string, into ...any) error {
 
 // variables reads what both kinds of server have.
 func (p *prober) variables(ctx context.Context, can *Abilities) error {
-	var rollsBack, readOnly bool
-	var format string
+	var rollsBack bool
+	var readOnly string
 	err := p.ask(ctx, "SELECT @@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit, @@max_allowed_packet, "+
-		"@@max_connections, @@read_only, @@innodb_rollback_on_timeout, @@binlog_format",
-		&can.BinaryLog, &can.SyncBinlog, &can.FlushLog, &can.MaxPacket, &can.MaxConns, &readOnly, &rollsBack, &format)
+		"@@max_connections, @@read_only, @@innodb_rollback_on_timeout",
+		&can.BinaryLog, &can.SyncBinlog, &can.FlushLog, &can.MaxPacket, &can.MaxConns, &readOnly, &rollsBack)
 	if err != nil {
 		return err
 	}
-	can.ReadOnly = readOnly
+	// A boolean, or in later MariaDB a word.
+	can.ReadOnly = readOnly != "0" && !strings.EqualFold(readOnly, "OFF")
 	if rollsBack {
 		p.refuse("innodb_rollback_on_timeout is on, so a lock wait would undo a whole branch unseen: " +
 			"start the server with innodb_rollback_on_timeout=0")
-	}
-	if can.BinaryLog && strings.EqualFold(format, "STATEMENT") {
-		p.refuse("binlog_format is STATEMENT, with which a server takes no writes at READ COMMITTED: " +
-			"set binlog_format=ROW")
 	}
 	if can.FlushLog != 1 {
 		p.warn("innodb_flush_log_at_trx_commit is %d: a power loss can take prepared branches and commits back; set it to 1",
@@ -81,11 +78,22 @@ func (p *prober) variables(ctx context.Context, can *Abilities) error {
 	if can.BinaryLog && can.SyncBinlog != 1 {
 		p.warn("sync_binlog is %d: a power loss can take prepared branches and commits back; set it to 1", can.SyncBinlog)
 	}
-	if readOnly {
+	if can.ReadOnly {
 		p.warn("the server is read-only now: writes will be refused")
 	}
 	if can.Flavour == MariaDB && can.BinaryLog {
 		p.warn("MariaDB's binary log of XA is not crash-safe: a replica can differ after a crash of this server")
+	}
+	return nil
+}
+
+func (p *prober) binlogFormat(ctx context.Context, can *Abilities) error {
+	var format string
+	if _, err := p.optional(ctx, "SELECT @@binlog_format", &format); err != nil {
+		return err
+	}
+	if can.BinaryLog && strings.EqualFold(format, "STATEMENT") {
+		p.refuse("binlog_format is STATEMENT, with which a server takes no writes at READ COMMITTED: set binlog_format=ROW")
 	}
 	return nil
 }

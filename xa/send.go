@@ -103,7 +103,7 @@ func (s *Session) QueryContext(ctx context.Context, query string, args ...any) (
 	}
 	run, cancel := context.WithCancel(ctx)
 	s.track(&cancel)
-	rows, err := s.conn.QueryContext(run, query, args...)
+	rows, err := s.conn.QueryContext(run, query, args...) //nolint:sqlclosecheck // the caller closes them
 	if err != nil {
 		s.track(nil)
 		return nil, s.failed(ctx, c, err)

@@ -52,7 +52,7 @@ func text(t *testing.T, q xa.Queryer, query string) string {
 	require.True(t, rows.Next(), "%s", query)
 	var s string
 	require.NoError(t, rows.Scan(&s))
-	require.NoError(t, rows.Close())
+	require.NoError(t, rows.Err())
 	return s
 }
 
