@@ -18,10 +18,11 @@ import (
 	"github.com/xasink/xasink/xa"
 )
 
-// DB is an in-memory database: tables, the prepared branches of any number of jobs, and a ledger. It behaves like a
-// MySQL server on which a prepared branch outlives its session. It may be used by several goroutines.
+// DB is an in-memory database: tables, the prepared branches of any number of jobs, and a ledger. It may be used by
+// several goroutines.
 type DB struct {
 	layouts  []txnsink.Layout
+	attached bool // prepared branches stay with their session
 	identity xa.Identity
 	faults   *faults
 	store    *state.Memory
@@ -41,7 +42,8 @@ type Row map[string]string
 // address names the database in errors.
 const address = "memory"
 
-// New makes a database with empty tables. What is wrong with a layout is told by [DB.Open].
+// New makes a database with empty tables, which behaves like a MySQL server: flush signals and full segments of tables
+// that only take inserts prepare branches before the checkpoint. What is wrong with a layout is told by [DB.Open].
 func New(tables ...txnsink.Layout) *DB {
 	db := &DB{
 		layouts: tables, faults: &faults{}, tables: map[string]*table{}, jobs: map[string]ledger.Job{},
@@ -52,6 +54,14 @@ func New(tables ...txnsink.Layout) *DB {
 		db.tables[layout.FullName()] = newTable(layout)
 	}
 	db.store = state.NewMemory(state.WithFaults(db.faults))
+	return db
+}
+
+// NewAttached is [New] for a database that behaves like a MariaDB server: a session that prepared a branch is busy with
+// it until its COMMIT. A sink splits nothing there: it prepares at the checkpoint only.
+func NewAttached(tables ...txnsink.Layout) *DB {
+	db := New(tables...)
+	db.attached = true
 	return db
 }
 

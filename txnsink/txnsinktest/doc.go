@@ -9,8 +9,8 @@
 // The sink is the real one. Below it rows become visible ([DB.Rows]) only by the COMMIT of their branch, prepared
 // branches ([DB.Prepared]) outlive the sink, and the next Open recovers as on a server: by the stored decision, the
 // prepared branches and the proof rows, with the same plan. A newer owner fences the older one, a job of another store
-// is refused, segments are split as on a server that detaches prepared branches (MySQL's default), and a row that a
-// prepared branch still holds makes a Write settle first.
+// is refused, segments are split as on MySQL, or not at all as on MariaDB ([NewAttached]), and a row that a prepared branch
+// still holds makes a Write settle first.
 //
 // What it is not: a database server. Values are checked as strict mode does it (length, range, members, NULL), and a
 // duplicate is a *[txnsink.RowError] with code 1062, but keys and texts are compared byte by byte, without a collation;

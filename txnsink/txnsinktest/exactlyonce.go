@@ -11,11 +11,11 @@ import (
 	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/state"
 	"github.com/xasink/xasink/txnsink"
+	"github.com/xasink/xasink/txnsink/internal/twophase"
 	"github.com/xasink/xasink/xa"
 )
 
-// exactlyOnce is the writer that stages rows in branches. It follows design §5 and §6 as the real one does on a server
-// that detaches prepared branches.
+// exactlyOnce is the writer that stages rows in branches. It follows design §5 and §6 as the real one does.
 type exactlyOnce struct {
 	*base
 	work      []*lane
@@ -42,6 +42,7 @@ type held struct {
 func newExactlyOnce(b *base) *exactlyOnce {
 	w := &exactlyOnce{base: b}
 	for _, l := range b.lanes {
+		l.Splittable = l.Splittable && !b.db.attached
 		w.work = append(w.work, &lane{Lane: l})
 	}
 	return w
@@ -72,6 +73,11 @@ func (w *exactlyOnce) write(ctx context.Context, b *txnsink.Batch) error {
 	byLane, err := w.read(b)
 	if err != nil {
 		return err
+	}
+	for i, statements := range byLane {
+		if len(statements) > 0 && w.busyWithPrepared(w.work[i]) {
+			return w.needs(txnsink.ReasonPending)
+		}
 	}
 	for {
 		waits, err := w.attempt(ctx, byLane)
@@ -188,8 +194,17 @@ func (w *exactlyOnce) lockWait(ctx context.Context, s statement) error {
 	if !w.holds() {
 		return nil
 	}
-	w.need = txnsink.ReasonLockWait
-	return fmt.Errorf("%w (%s)", txnsink.ErrNeedsCheckpoint, w.need)
+	return w.needs(txnsink.ReasonLockWait)
+}
+
+func (w *exactlyOnce) needs(why txnsink.Reason) error {
+	w.need = why
+	return fmt.Errorf("%w (%s)", txnsink.ErrNeedsCheckpoint, why)
+}
+
+// busyWithPrepared: the lane's session still holds the branch that it prepared.
+func (w *exactlyOnce) busyWithPrepared(l *lane) bool {
+	return w.db.attached && slices.ContainsFunc(w.claim.Pending(), func(b twophase.Branch) bool { return b.ID.Lane == l.Number })
 }
 
 // dropOpen rolls back the open branches.
