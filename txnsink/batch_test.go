@@ -312,3 +312,23 @@ func texts(t *testing.T, b *Batch) []string {
 	}
 	return all
 }
+
+func BenchmarkRowsToStatements(bench *testing.B) {
+	c := fake(flights())
+	b, e := c.batch(), newEncoder(c, 1000)
+	note := strings.Repeat("a carrier's name ", 5)
+	bench.ReportAllocs()
+	for bench.Loop() {
+		b.Reset()
+		for i := range 10_000 {
+			b.Insert("flights").Int64(int64(i)).String(note).Float64(float64(i) / 3)
+		}
+		if err := b.validate(); err != nil {
+			bench.Fatal(err)
+		}
+		if err := e.statements(b, 0, func(statement) error { return nil }); err != nil {
+			bench.Fatal(err)
+		}
+	}
+	bench.ReportMetric(float64(bench.Elapsed().Nanoseconds())/float64(bench.N)/10_000, "ns/row")
+}

@@ -86,6 +86,7 @@ func (e *encoder) finish(s statement) string {
 		e.buf = append(e.buf, s.table.upsertTail...)
 	case Delete:
 		e.buf = append(e.buf, s.table.deleteTail...)
+	case Insert:
 	}
 	return string(e.buf)
 }
@@ -151,15 +152,16 @@ func (t *table) rowSize(op Operation) int {
 // checkAffected tells whether n, the server's number of affected rows, is possible for s.
 func (s statement) checkAffected(n int64) error {
 	rows := int64(len(s.rows))
-	least, most := int64(0), rows
+	least, most := rows, rows
 	switch s.op {
 	case Insert:
-		least = rows
 	case Upsert:
-		most = 2 * rows // 1 for a row that was added, 2 for one that was changed, 0 or 1 for one that was not
+		least, most = 0, 2*rows // 1 for a row that was added, 2 for one that was changed, 0 or 1 for one that was not
+	case Delete:
+		least = 0
 	}
 	if n < least || n > most {
-		return fmt.Errorf("%s of %d rows into table %s: the server counted %d affected rows, where %d to %d are possible; the branch is not to be prepared, look for what else acts on the table",
+		return fmt.Errorf("%s of %d rows of table %s: the server counted %d affected rows, where %d to %d are possible; the branch is not to be prepared, look for what else acts on the table",
 			s.op, rows, s.table.name, n, least, most)
 	}
 	return nil

@@ -150,7 +150,7 @@ func TestStatementsStopAtTheFirstError(t *testing.T) {
 	}
 	require.Equal(t, errStop, e.statements(b, 0, stop))
 	require.Equal(t, 2, n)
-	require.Equal(t, 3, len(texts(t, b)), "the same batch can be sent again")
+	require.Len(t, texts(t, b), 3, "the same batch can be sent again")
 }
 
 func TestStatementsOfALaneWithoutRowsAreNone(t *testing.T) {

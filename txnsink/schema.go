@@ -94,6 +94,7 @@ func readColumns(ctx context.Context, q xa.Queryer, t *table) ([]tableColumn, er
 				c.precision = int(fraction)
 			case classEnum:
 				c.members = parseMembers(c.typ)
+			default:
 			}
 			if dataType == "binary" {
 				c.length = int(octets)

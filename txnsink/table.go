@@ -99,6 +99,7 @@ func (t *table) overhead(op Operation) int {
 		return len(t.insertHead) + len(t.upsertTail)
 	case Delete:
 		return len(t.deleteHead) + len(t.deleteTail)
+	case Insert:
 	}
 	return len(t.insertHead)
 }
