@@ -14,7 +14,8 @@
 //
 // What it is not: a database server. Values are checked as strict mode does it (length, range, members, NULL), and a
 // duplicate is a *[txnsink.RowError] with code 1062, but keys and texts are compared byte by byte, without a collation;
-// dates are read in the server's own notation only; JSON is kept as it was given; FLOAT and DOUBLE are shown with Go's
-// shortest digits; columns that are not written are NULL; foreign keys tie tables to one lane and are not checked; there
-// are no triggers. A lock that another job holds is told at once, without the second that a server waits.
+// dates are read in the server's own notation only, and rounded and bounded as on MySQL; JSON is kept as it was given;
+// FLOAT and DOUBLE are shown with Go's shortest digits; columns that are not written are NULL; foreign keys tie tables
+// to one lane and are not checked; there are no triggers. A lock that another job holds is told at once, without the
+// second that a server waits.
 package txnsinktest

@@ -207,7 +207,16 @@ func storedSet(t coltype.Type, text string) (string, *refusal) {
 // momentLayouts are the forms in which dates are read here; a server reads more.
 var momentLayouts = []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05"}
 
+// zeroMoment is the date that is none. The sessions of a sink let a server keep it.
+const zeroMoment = "0000-00-00 00:00:00"
+
 func storedMoment(t coltype.Type, text string) (string, *refusal) {
+	if text == zeroMoment || text == zeroMoment[:len(time.DateOnly)] {
+		if t.Name == "date" {
+			return zeroMoment[:len(time.DateOnly)], nil
+		}
+		return zeroMoment + fraction(t.Args[0]), nil
+	}
 	for _, layout := range momentLayouts {
 		v, err := time.Parse(layout, text) // takes a fraction of the seconds as well
 		if err != nil {
