@@ -21,6 +21,8 @@ type column struct {
 	scale     int      // of DECIMAL
 	fixed     bool     // CHAR
 	length    int      // of BINARY: bytes
+	chars     int      // of VARCHAR: the most characters; 0: not known
+	octets    int      // of TEXT in UTF-8: the most bytes; 0: not known
 	members   []string // of ENUM and SET
 }
 

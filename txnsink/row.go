@@ -139,8 +139,10 @@ func (r Row) Decimal(v string) Row {
 	return r
 }
 
-// String gives text, to a column of a character or binary type, ENUM, SET, JSON, or a date and time type in the
-// server's own notation. It must be UTF-8, except for binary columns.
+// String gives text, to a column of a character or binary type, ENUM, SET or JSON. It must be UTF-8, except for binary
+// columns. To a date or time column it gives a value in the notation 2006-01-02 15:04:05.999999, 2006-01-02 or
+// [-]15:04:05.999999, local to the sessions' time zone; 0000-00-00 is written as it is, where sql_mode allows it.
+// Trailing spaces are kept by all types but CHAR.
 func (r Row) String(v string) Row {
 	if c := r.next(giveText); c != nil {
 		appendText(r, c, v, utf8.ValidString(v))
@@ -169,7 +171,7 @@ func (r Row) JSON(v []byte) Row {
 }
 
 // Time gives a point in time to a DATE, DATETIME or TIMESTAMP column. It is written in the time zone of the sessions,
-// rounded to the column's digits; a DATE is the day there. The zero Time is an error, never NULL or 0000-00-00.
+// rounded to the column's digits on every server; a DATE is the day there. The zero Time is an error, never NULL or 0000-00-00.
 func (r Row) Time(v time.Time) Row {
 	if c := r.next(giveTime); c != nil {
 		data, err := appendTime(r.b.data, v, c, r.b.catalog.zone, r.b.catalog.fixed)
@@ -279,6 +281,10 @@ func appendText[T string | []byte](r Row, c *column, v T, valid bool) {
 		r.b.value(kindBytes)
 	case !valid:
 		r.refuse(c, errors.New("the text is not UTF-8: convert it, or use a column of a binary type"))
+	case timeTexts[c.class] != "":
+		r.timeText(c, string(v))
+	case losesSpaces(c, v):
+		r.refuse(c, errSpaces)
 	case c.class == classEnum && c.readsAsNumber(string(v)):
 		r.refuse(c, fmt.Errorf("%q is not a member of %s, and the server would take it for a member's number", shorten(string(v)), c.typ))
 	default:
@@ -288,6 +294,20 @@ func appendText[T string | []byte](r Row, c *column, v T, valid bool) {
 		r.b.data = appendEscaped(r.b.data, v)
 		r.b.value(kindText)
 	}
+}
+
+// timeText gives a date or time in the server's notation.
+func (r Row) timeText(c *column, v string) {
+	err := checkTimeText(c, v)
+	if err == nil && c.class == classTimestamp && !r.b.catalog.fixed {
+		err = checkLocalText(v, r.b.catalog.zone)
+	}
+	if err != nil {
+		r.refuse(c, err)
+		return
+	}
+	r.b.data = appendEscaped(r.b.data, v)
+	r.b.value(kindText)
 }
 
 // deletes tells whether values are compared with what is stored, where CHAR has lost its trailing spaces and BINARY

@@ -69,14 +69,15 @@ func readColumns(ctx context.Context, q xa.Queryer, t *table) ([]tableColumn, er
 	var all []tableColumn
 	err := read(ctx, q, "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE='YES', COLUMN_DEFAULT IS NOT NULL, EXTRA,"+
 		" COALESCE(GENERATION_EXPRESSION, '')<>'', COALESCE(NUMERIC_PRECISION, 0), COALESCE(NUMERIC_SCALE, 0),"+
-		" COALESCE(DATETIME_PRECISION, 0), COALESCE(CHARACTER_OCTET_LENGTH, 0)"+
+		" COALESCE(DATETIME_PRECISION, 0), COALESCE(CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(CHARACTER_OCTET_LENGTH, 0),"+
+		" COALESCE(CHARACTER_SET_NAME, '')"+
 		" FROM information_schema.COLUMNS WHERE TABLE_SCHEMA=? AND TABLE_NAME=? ORDER BY ORDINAL_POSITION",
 		[]any{t.database, t.base}, func(r *sql.Rows) error {
 			var c tableColumn
-			var dataType, extra string
+			var dataType, extra, charset string
 			var expression bool
-			var digits, scale, fraction, octets int64
-			if err := r.Scan(&c.name, &dataType, &c.typ, &c.nullable, &c.hasDefault, &extra, &expression, &digits, &scale, &fraction, &octets); err != nil {
+			var digits, scale, fraction, chars, octets int64
+			if err := r.Scan(&c.name, &dataType, &c.typ, &c.nullable, &c.hasDefault, &extra, &expression, &digits, &scale, &fraction, &chars, &octets, &charset); err != nil {
 				return err
 			}
 			dataType, extra = strings.ToLower(dataType), strings.ToUpper(extra)
@@ -96,8 +97,13 @@ func readColumns(ctx context.Context, q xa.Queryer, t *table) ([]tableColumn, er
 				c.members = parseMembers(c.typ)
 			default:
 			}
-			if dataType == "binary" {
+			switch {
+			case dataType == "binary":
 				c.length = int(octets)
+			case dataType == "varchar":
+				c.chars = int(chars)
+			case c.class == classText && strings.HasSuffix(dataType, "text") && strings.HasPrefix(charset, "utf8"):
+				c.octets = int(octets)
 			}
 			all = append(all, c)
 			return nil

@@ -93,7 +93,7 @@ var typeCases = []typeCase{
 	{name: "DECIMAL(10,2) given as an integer", typ: "DECIMAL(10,2)", key: true, samples: []sample{{func(r Row) { r.Int64(-5) }, "-5.00"}}},
 	{name: "DECIMAL(20) UNSIGNED", typ: "DECIMAL(20,0) UNSIGNED", key: true, samples: []sample{unsigned(math.MaxUint64)}},
 
-	{name: "T73 DOUBLE", typ: "DOUBLE", key: true, samples: doubles(0.1, 1.0/3, math.MaxFloat64, -math.MaxFloat64, 2.2250738585072014e-308, 1e21, -0.5, 9007199254740993, 1e-300)},
+	{name: "T73 DOUBLE", typ: "DOUBLE", key: true, samples: doubles(0.1, 1.0/3, math.MaxFloat64, -math.MaxFloat64, 2.2250738585072014e-308, 5e-324, 1e21, -0.5, 9007199254740993, 1e-300)},
 	{name: "T73 FLOAT", typ: "FLOAT", show: "v=CAST(0.1 AS FLOAT)", only: xa.MySQL, samples: []sample{{func(r Row) { r.Float64(0.1) }, "1"}, {func(r Row) { r.Float64(float64(float32(0.1))) }, "1"}}},
 	{name: "T73 FLOAT as text", typ: "FLOAT", samples: []sample{{func(r Row) { r.Float64(0.1) }, "0.1"}, {func(r Row) { r.Float64(float64(float32(0.1))) }, "0.1"}, {func(r Row) { r.Float64(-2.5) }, "-2.5"}}},
 	{name: "DOUBLE given as digits", typ: "DOUBLE", key: true, samples: []sample{{func(r Row) { r.Decimal("12.50") }, "12.5"}, {func(r Row) { r.Int64(-7) }, "-7"}, {func(r Row) { r.Decimal(strings.Repeat("1", 70)) }, "1.1111111111111112e+69"}}},

@@ -81,7 +81,7 @@ func appendEscaped[T string | []byte](dst []byte, s T) []byte {
 var errNotFinite = errors.New("the server has no infinity and no NaN: write NULL, or leave the row out")
 
 // appendFloat adds v in a form that the server reads as a DOUBLE, never as a DECIMAL, and that gives v back: shortest
-// digits and always an exponent. It keeps the sign of a negative zero.
+// digits and always an exponent. A negative zero keeps its sign, which MariaDB drops.
 func appendFloat(dst []byte, v float64) ([]byte, error) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return dst, errNotFinite
@@ -149,7 +149,8 @@ var (
 	maxTimeColumn = 839*time.Hour - time.Second
 )
 
-// appendTime adds v as a DATE, DATETIME or TIMESTAMP of zone, rounded to the column's digits as the server would.
+// appendTime adds v as a DATE, DATETIME or TIMESTAMP of zone. It is rounded to the column's digits here, because MySQL
+// would round what MariaDB would cut off.
 func appendTime(dst []byte, v time.Time, c *column, zone *time.Location, fixed bool) ([]byte, error) {
 	if v.IsZero() {
 		return dst, errZeroTime
@@ -178,7 +179,7 @@ func appendTime(dst []byte, v time.Time, c *column, zone *time.Location, fixed b
 	return appendClock(dst, hour, minute, second, v.Nanosecond(), c.precision), nil
 }
 
-// appendDuration adds v as a TIME, rounded to the column's digits as the server would.
+// appendDuration adds v as a TIME, rounded to the column's digits.
 func appendDuration(dst []byte, v time.Duration, digits int) ([]byte, error) {
 	v = v.Round(unitOfDigits[digits])
 	if v > maxTimeColumn || v < -maxTimeColumn {

@@ -194,7 +194,7 @@ func TestTimesAreWrittenInTheSessionsZoneWithTheColumnsDigits(t *testing.T) {
 	}{
 		{"microseconds, rounded up", at, column{class: classDateTime, precision: 6}, time.UTC, "2026-03-10 00:00:00.000000"},
 		{"microseconds", at.Add(-time.Microsecond), column{class: classDateTime, precision: 6}, time.UTC, "2026-03-09 23:59:59.999999"},
-		{"no digits, rounded as the server rounds", at, column{class: classDateTime}, time.UTC, "2026-03-10 00:00:00"},
+		{"no digits, rounded", at, column{class: classDateTime}, time.UTC, "2026-03-10 00:00:00"},
 		{"three digits", time.Date(2026, 1, 2, 3, 4, 5, 67_891_000, time.UTC), column{class: classTimestamp, precision: 3}, time.UTC, "2026-01-02 03:04:05.068"},
 		{"another zone", at, column{class: classDateTime, precision: 6}, time.FixedZone("+02:00", 7200), "2026-03-10 02:00:00.000000"},
 		{"zone with summer time", time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC), column{class: classTimestamp}, paris, "2026-07-01 14:00:00"},
