@@ -44,6 +44,7 @@ const (
 	errXADeadlock         = 1614
 	errConnectionKilled   = 1927 // MariaDB
 	errSessionKilled      = 3169 // MySQL
+	errWideCharacters     = 3854 // MySQL: a list of statements has one with characters of four bytes
 	errInactivity         = 4031 // MySQL: closed by wait_timeout
 )
 

@@ -170,7 +170,7 @@ func (p *prober) process(ctx context.Context, can *Abilities) error {
 	err := p.ask(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM information_schema.innodb_trx LIMIT 1) AS t", &n)
 	var answer *mysql.MySQLError
 	switch {
-	case err == nil:
+	case err == nil, errors.As(err, &answer) && answer.Number == errWideCharacters:
 		can.ProcessRights = true
 	case !errors.As(err, &answer) || answer.Number != errNeedsPrivilege:
 		return err
