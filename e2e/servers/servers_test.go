@@ -199,6 +199,7 @@ func TestServerOfADeadProcessIsRemovedByTheNextStartAndAKeptOneIsNot(t *testing.
 	ctx := t.Context()
 	leftDSN, _ := leaver(t, "leave")
 	keptDSN, removeKept := leaver(t, "keep")
+	t.Cleanup(func() { _ = exec.Command("sh", "-c", removeKept).Run() }) // also when the test fails before
 	left, kept := open(t, leftDSN), open(t, keptDSN)
 
 	servers.OwnForTest(t, flavours()[0])
