@@ -48,6 +48,7 @@ func (w *atLeastOnce) Write(ctx context.Context, b *Batch) (err error) {
 	}
 	w.buffer.appendFrom(b)
 	w.count(func(s *Stats) { s.Writes++; s.RowsWritten += uint64(b.Len()); s.OpenRows = int64(w.buffer.Len()) })
+	w.recycle(b)
 	if w.buffer.Len() < w.cfg.BatchRows {
 		return nil
 	}

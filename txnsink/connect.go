@@ -42,8 +42,9 @@ type connection struct {
 	kept     []state.Decision // what the store keeps: from the newest wholly committed one on
 	dead     []ledger.Span    // proof rows of earlier owners that may be pruned now
 
-	mu    sync.Mutex // protects stats
+	mu    sync.Mutex // protects the rest
 	stats Stats
+	spare *Batch // written, and free for the next call of Batch
 }
 
 func connect(ctx context.Context, cfg WriterConfig) (*connection, error) {
@@ -160,7 +161,23 @@ func tableNames(tables []*table) []string {
 func laneNumber(i int) uint32 { return recovery.FirstLane + uint32(i) }
 
 // Batch is [Writer.Batch].
-func (c *connection) Batch() *Batch { return c.tables.batch() }
+func (c *connection) Batch() *Batch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.spare; b != nil {
+		c.spare = nil
+		return b
+	}
+	return c.tables.batch()
+}
+
+// recycle keeps a batch that was written, and its buffers, for the next call of Batch.
+func (c *connection) recycle(b *Batch) {
+	b.Reset()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spare = b
+}
 
 // part is the sink's part of a decision with the given pending branches.
 func (c *connection) part(pending []state.Range) state.Part {

@@ -94,6 +94,7 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 	}
 	w.count(func(s *Stats) { s.Writes++; s.RowsWritten += uint64(b.Len()) })
 	w.observePending()
+	w.recycle(b)
 	return w.closeFull(ctx)
 }
 
@@ -281,8 +282,12 @@ func (w *exactlyOnce) poisoned(err error) error {
 		if !l.open {
 			continue
 		}
-		if abort := l.session.Abort(ctx); abort != nil {
-			w.cfg.Logger.Warn("an open branch could not be rolled back; its session is ended", "branch", l.id.String(), "error", abort)
+		abort := error(nil)
+		if l.session.State() != xa.Broken {
+			abort = l.session.Abort(ctx)
+		}
+		if l.session.State() != xa.None {
+			w.cfg.Logger.Warn("an open branch cannot be rolled back by its session, which is ended", "branch", l.id.String(), "error", abort)
 			if discard := w.pool.Discard(ctx, l.session); discard != nil {
 				err = errors.Join(err, discard)
 			}
