@@ -19,7 +19,7 @@ var timeTexts = map[class]string{
 
 // checkTimeText tells whether the column keeps all of v, if v is a date or time at all: that is the server's to say.
 func checkTimeText(c *column, v string) error {
-	i, ok := 0, true
+	i, ok := 0, false
 	switch c.class {
 	case classTime:
 		if len(v) > 0 && v[0] == '-' {
@@ -82,13 +82,10 @@ func checkLocalText(v string, zone *time.Location) error {
 		v += " 00:00:00"
 	}
 	at, err := time.ParseInLocation(layout, v[:10]+" "+v[11:len(layout)], zone)
-	if err != nil {
-		return nil // no time at all: the server says so
-	}
-	if comesTwice(at) {
+	if err == nil && comesTwice(at) {
 		return errAmbiguous
 	}
-	return nil
+	return nil // or no time at all, and the server says so
 }
 
 var errSpaces = errors.New("the text is too long by spaces at its end, which the server would cut off in silence: cut them off yourself, or widen the column")
