@@ -45,6 +45,7 @@ type bench struct {
 // onServers runs story on each server that the environment names.
 func onServers(t *testing.T, story func(t *testing.T, b *bench)) {
 	t.Helper()
+	t.Parallel() // most of the time passes in waits of a second that a server needs
 	for _, flavour := range []struct{ name, variable string }{
 		{"mysql", "XASINK_TEST_DSN"}, {"mariadb", "XASINK_TEST_DSN_MARIADB"},
 	} {
@@ -412,4 +413,27 @@ func (o *owner) commit(t *testing.T, id xa.ID, session *xa.Session) error {
 		Server: o.server, Pool: o.pool, Lane: recovery.LaneCommitter, Ledger: o.b.ledger, Owner: o.owner,
 		Bounds: state.Bounds{Lanes: 4, Marks: 4}, ID: id, Session: session, Logger: o.b.log, Deadline: 20 * time.Second,
 	})
+}
+
+// grants are the rights outside of the ledger that a user needs to open a job.
+func (b *bench) grants() []string {
+	if b.attached() {
+		return []string{"GRANT PROCESS ON *.*"}
+	}
+	return []string{"GRANT XA_RECOVER_ADMIN ON *.*"}
+}
+
+// user makes a user with the given rights and no others.
+func (b *bench) user(t *testing.T, grants ...string) *mysql.Config {
+	t.Helper()
+	name := "x_" + unique(t)
+	account := "'" + name + "'@'%'"
+	b.exec(t, "CREATE USER "+account+" IDENTIFIED BY 'secret'")
+	for _, g := range grants {
+		b.exec(t, g+" TO "+account)
+	}
+	t.Cleanup(func() { b.exec(t, "DROP USER "+account) })
+	config := b.dsn.Clone()
+	config.User, config.Passwd = name, "secret"
+	return config
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -190,14 +191,29 @@ func (s settler) giveBack(ctx context.Context, session *xa.Session) {
 	}
 }
 
-// limbo is a stop when the server holds more transactions without a session than it lists as prepared.
+// How often, and how long apart, limbo is looked at before it is believed.
+const (
+	limboTries = 5
+	limboPause = 500 * time.Millisecond
+)
+
+// limbo is a stop when the server holds more transactions without a session than it lists as prepared. It has to hold
+// for some seconds, over readings that are ever further and never equally apart: the server renews its list of
+// transactions only when nobody has read it for 0.1 s, so that several readers can keep an old one alive (seen on both
+// flavours).
 func limbo(ctx context.Context, server *xa.Server, job string) error {
-	detached, prepared, err := server.Limbo(ctx)
-	if err != nil {
-		return err
-	}
-	if detached <= prepared {
-		return nil
+	var detached, prepared int
+	for try := range limboTries {
+		if try > 0 {
+			wait := limboPause << (try - 1)
+			if err := pause(ctx, wait+rand.N(wait)); err != nil {
+				return err
+			}
+		}
+		var err error
+		if detached, prepared, err = server.Limbo(ctx); err != nil || detached <= prepared {
+			return err
+		}
 	}
 	return &Stop{
 		Kind: StopLimbo, Job: job, Server: server.Address(),
