@@ -150,6 +150,58 @@ func TestKillSessionEndsOnlyOurOwn(t *testing.T) {
 	require.Empty(t, f.statements())
 }
 
+// TestLimboIsReadAgain while there seems to be some, since the two lists are not of one moment.
+func TestLimboIsReadAgain(t *testing.T) {
+	for _, c := range []struct {
+		readings []int
+		want     int
+		fails    bool
+	}{
+		{readings: []int{0}},
+		{readings: []int{2, 0}},
+		{readings: []int{-1, 1, 0}},
+		{readings: []int{1, 3, 2, 1}, want: 1},
+		{readings: []int{-1, -1, -1, -1}, fails: true},
+	} {
+		f := newFake("0")
+		server, err := connectFake(t, f)
+		require.NoError(t, err)
+		f.mu.Lock()
+		f.limbo = c.readings
+		f.mu.Unlock()
+		detached, prepared, err := server.Limbo(t.Context())
+		require.Equal(t, c.fails, err != nil, "%v: %v", c.readings, err)
+		require.Equal(t, c.want, detached, "%v", c.readings)
+		require.Zero(t, prepared)
+		f.mu.Lock()
+		require.Empty(t, f.limbo, "%v", c.readings)
+		f.mu.Unlock()
+	}
+}
+
+// TestAProcessListThatWasCutOffProvesNothing: a session that is missing in it is not gone.
+func TestAProcessListThatWasCutOffProvesNothing(t *testing.T) {
+	f := newFake("1")
+	server, p := f.open(t)
+	s := take(t, p)
+	set := func(name, value string) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.facts[name] = value
+	}
+	set("wide", "1")
+	alive, err := server.SessionAlive(t.Context(), s.ConnectionID())
+	require.NoError(t, err)
+	require.True(t, alive)
+	alive, err = server.SessionAlive(t.Context(), 4711)
+	require.NoError(t, err)
+	require.False(t, alive)
+	set("cut", "1")
+	_, err = server.SessionAlive(t.Context(), 4711)
+	require.ErrorContains(t, err, "looking for session 4711")
+	set("wide", "0")
+}
+
 // TestG019_DataSourceNamesThatAreRefused covers T19 too: nothing of a password shows in the message.
 func TestG019_DataSourceNamesThatAreRefused(t *testing.T) {
 	for dsn, want := range map[string]string{

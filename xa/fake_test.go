@@ -32,6 +32,7 @@ type fake struct {
 	alive map[uint64]*fakeConn
 	locks map[string]uint64
 	sent  []string
+	limbo []int // what the next readings of transactions without a session count, -1 for 3854; then 0
 	// reply is asked for each statement; nil is OK. It may block, and returns ctx's error then, as a driver does.
 	reply func(ctx context.Context, query string) error
 }
@@ -202,6 +203,14 @@ func (c *fakeConn) QueryContext(_ context.Context, query string, _ []driver.Name
 		if f.facts["process"] == "0" {
 			return nil, refusal(1227, "42000", "Access denied; you need (at least one of) the PROCESS privilege(s) for this operation")
 		}
+		if strings.Contains(query, "thread_id = 0") && len(f.limbo) > 0 {
+			next := f.limbo[0]
+			f.limbo = f.limbo[1:]
+			if next < 0 {
+				return nil, refusal(3854, "HY000", "Cannot convert string from utf8mb4 to utf8mb3")
+			}
+			return row(strconv.Itoa(next)), nil
+		}
 		return row("0"), nil
 	case strings.HasPrefix(query, "SELECT CONNECTION_ID()"):
 		detached := driver.Value("0")
@@ -226,7 +235,12 @@ func (c *fakeConn) QueryContext(_ context.Context, query string, _ []driver.Name
 			}
 		}
 		return row(holders...), nil
+	case query == "SHOW PROCESSLIST":
+		return f.processes(), nil
 	case processByID.MatchString(query):
+		if f.facts["wide"] == "1" {
+			return nil, refusal(3854, "HY000", "Cannot convert string from utf8mb4 to utf8mb3")
+		}
 		id, _ := strconv.ParseUint(processByID.FindStringSubmatch(query)[1], 10, 64)
 		if _, alive := f.alive[id]; !alive {
 			return &fakeRows{columns: 1}, nil
@@ -236,6 +250,19 @@ func (c *fakeConn) QueryContext(_ context.Context, query string, _ []driver.Name
 		return row("1"), nil
 	}
 	return nil, fmt.Errorf("the fake server does not know %q", query)
+}
+
+// processes is SHOW PROCESSLIST, cut off before its first line where the fact "cut" says so.
+func (f *fake) processes() driver.Rows {
+	list := &fakeRows{columns: 3}
+	if f.facts["cut"] == "1" {
+		list.err = mysql.ErrInvalidConn
+		return list
+	}
+	for id := range f.alive {
+		list.rows = append(list.rows, []driver.Value{strconv.FormatUint(id, 10), f.facts["user"], "%"})
+	}
+	return list
 }
 
 func (f *fake) recover() (driver.Rows, error) {
@@ -264,6 +291,7 @@ func row(values ...driver.Value) driver.Rows {
 type fakeRows struct {
 	columns int
 	rows    [][]driver.Value
+	err     error // at the end, instead of the end
 }
 
 func (r *fakeRows) Columns() []string { return make([]string, r.columns) }
@@ -271,6 +299,9 @@ func (r *fakeRows) Close() error      { return nil }
 
 func (r *fakeRows) Next(into []driver.Value) error {
 	if len(r.rows) == 0 {
+		if r.err != nil {
+			return r.err
+		}
 		return io.EOF
 	}
 	copy(into, r.rows[0])

@@ -46,7 +46,7 @@ func (s *Server) shownUser(ctx context.Context, id uint64) (user string, err err
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+	defer func() { _ = rows.Close() }()
 	columns, err := rows.Columns()
 	if err != nil {
 		return "", err
@@ -64,7 +64,11 @@ func (s *Server) shownUser(ctx context.Context, id uint64) (user string, err err
 			return user, nil
 		}
 	}
-	return "", errors.Join(rows.Err(), sql.ErrNoRows)
+	// A list that was cut off says nothing about who is missing in it.
+	if err := rows.Err(); err != nil {
+		return "", err
+	}
+	return "", sql.ErrNoRows
 }
 
 // KillSession ends a session on the server, if the process list shows it with our own user, and returns when it is

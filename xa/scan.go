@@ -2,8 +2,11 @@ package xa
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/xasink/xasink/fault"
 )
@@ -73,18 +76,25 @@ func (s *Server) Limbo(ctx context.Context) (detached, prepared int, err error) 
 				return 0, 0, fmt.Errorf("looking for lost branches on server %s: %w", s.address, err)
 			}
 		}
-		found, err := s.Scan(ctx, s.db)
-		if err != nil {
-			return 0, 0, err
-		}
-		prepared = len(found)
-		err = queryRow(ctx, s.db, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0", &detached)
-		if err != nil {
-			return 0, 0, fmt.Errorf("reading the transactions of server %s (this needs PROCESS): %w", s.address, err)
-		}
-		if detached <= prepared {
+		detached, prepared, err = s.countLimbo(ctx)
+		// MySQL does not show its transactions while one of their statements has characters of four bytes.
+		var answer *mysql.MySQLError
+		unreadable := errors.As(err, &answer) && answer.Number == errWideCharacters
+		if !unreadable && (err != nil || detached <= prepared) {
 			break
 		}
 	}
-	return detached, prepared, nil
+	return detached, prepared, err
+}
+
+func (s *Server) countLimbo(ctx context.Context) (detached, prepared int, err error) {
+	found, err := s.Scan(ctx, s.db)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = queryRow(ctx, s.db, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0", &detached)
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading the transactions of server %s (this needs PROCESS): %w", s.address, err)
+	}
+	return detached, len(found), nil
 }
