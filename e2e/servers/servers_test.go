@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/xasink/xasink/e2e/servers"
 )
@@ -168,7 +169,7 @@ func TestMain(m *testing.M) {
 	if how := os.Getenv(leaverVariable); how != "" {
 		leave(how == "keep")
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func leave(keep bool) {
