@@ -36,7 +36,7 @@ func NewStand(ctx context.Context, dsn, prefix string) (_ *Stand, err error) {
 		return nil, fmt.Errorf("make the job's database: %w", err)
 	}
 	config.DBName = s.Database
-	if s.DB, err = sql.Open("mysql", config.FormatDSN()); err != nil {
+	if s.DB, err = open(config); err != nil {
 		return nil, fmt.Errorf("open the job's database: %w", err)
 	}
 	if s.Dir, err = os.MkdirTemp("", "xasink-"); err == nil {
@@ -52,9 +52,18 @@ func NewStand(ctx context.Context, dsn, prefix string) (_ *Stand, err error) {
 	return s, nil
 }
 
+// open keeps the driver from printing: that a server ends sessions is what happens here.
+func open(config *mysql.Config) (*sql.DB, error) {
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
+}
+
 // once runs one statement on a connection of its own.
 func once(ctx context.Context, config *mysql.Config, statement string) error {
-	db, err := sql.Open("mysql", config.FormatDSN())
+	db, err := open(config)
 	if err != nil {
 		return err
 	}
