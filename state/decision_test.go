@@ -228,6 +228,9 @@ func TestNextFollowsLast(t *testing.T) {
 		second.Pending[0].Belongs, second.Pending[1].Belongs, second.Pending[2].Belongs,
 	}, "a branch belongs to the first decision that lists it")
 	require.Equal(t, state.Bounds{Lanes: 5, Marks: 3}, second.Bounds, "bounds are never lowered")
+	part.Bounds = state.Bounds{Lanes: 2, Marks: 9}
+	third := state.Next(&second, 3, store, run, "orders", positions, part, now)
+	require.Equal(t, state.Bounds{Lanes: 5, Marks: 9}, third.Bounds, "bounds are never lowered")
 }
 
 func TestCheckTellsAllProblems(t *testing.T) {

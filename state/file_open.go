@@ -27,8 +27,11 @@ func (f *File) open(create bool) (content, error) {
 			}
 			continue
 		}
+		if errors.Is(err, os.ErrPermission) {
+			return content{}, fmt.Errorf("state file of job %q: %w: let this user read and write it", f.job, err)
+		}
 		if err != nil {
-			return content{}, fmt.Errorf("open state file of job %q: %w", f.job, err)
+			return content{}, fmt.Errorf("state file of job %q: %w", f.job, err)
 		}
 		f.file = file
 		held, again, err := f.use()

@@ -3,6 +3,7 @@ package state_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,6 +43,8 @@ func play(part string) int {
 		at := fault.Point{Op: fault.DecisionWrite, After: strings.HasPrefix(arg, "after")}
 		options.Faults = fault.KillAt(at, 5)
 		err = playCommit(path, options)
+	case "outgrow":
+		err = playOutgrow(path)
 	case "make until killed":
 		_, err = state.OpenFile(path, job, quiet().WithStep(func(step string) {
 			if step == arg {
@@ -90,6 +93,52 @@ func playCommit(path string, options state.FileOptions) error {
 		}
 		fmt.Println(d.Number)
 	}
+}
+
+// playOutgrow writes a decision for which the file must grow while the system does not let it, and then does.
+func playOutgrow(path string) error {
+	ctx := context.Background()
+	f, err := state.OpenFile(path, job, quiet())
+	if err != nil {
+		return err
+	}
+	c, err := f.Claim(ctx, job, state.ClaimRequest{})
+	if err != nil {
+		return err
+	}
+	d := following(f.ID(), c)
+	for i := range 100 {
+		d.Positions = append(d.Positions, state.Position{
+			Source: fmt.Sprintf("file%02d", i), Data: make([]byte, state.MaxPosition),
+		})
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	full := syscall.Rlimit{Cur: uint64(info.Size()), Max: limit.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
+		return err
+	}
+	for range 3 {
+		err = c.Commit(ctx, d)
+		if !errors.Is(err, state.ErrInDoubt) || c.Last() != nil {
+			return fmt.Errorf("in doubt was expected, and nothing new as last: %w", err)
+		}
+	}
+	fmt.Println(err)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	if err := c.Commit(ctx, d); err != nil {
+		return err
+	}
+	fmt.Println(c.Last().Number)
+	return f.Close()
 }
 
 // process is a part being played.
@@ -173,6 +222,21 @@ func TestFileIsNotOpenedTwiceByOneProcess(t *testing.T) {
 	}
 	require.NoError(t, f.Close())
 	openFile(t, path)
+}
+
+// TestWriteThatTheSystemRefusesIsInDoubtUntilItIsRepeated: as with a full disk.
+func TestWriteThatTheSystemRefusesIsInDoubtUntilItIsRepeated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	p := start(t, "outgrow", path, "")
+	require.True(t, p.lines.Scan())
+	require.Contains(t, p.lines.Text(), "file too large")
+	require.Contains(t, p.lines.Text(), path)
+	require.True(t, p.lines.Scan())
+	require.Equal(t, "1", p.lines.Text())
+	require.NoError(t, p.Wait())
+	f := openFile(t, path)
+	require.Equal(t, uint64(1), peek(t, f).Last.Number)
+	require.Len(t, peek(t, f).Last.Positions, 101)
 }
 
 func TestG067_DecisionIsReadableAfterAKillAtItsCommit(t *testing.T) {

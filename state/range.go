@@ -37,7 +37,7 @@ func (r Range) sameRun(o Range) bool {
 
 // continues tells whether o is the direct continuation of r, so that both can be told as one range.
 func (r Range) continues(o Range) bool {
-	return r.sameRun(o) && r.Belongs == o.Belongs && r.To+1 == o.From && r.To+1 != 0
+	return r.sameRun(o) && r.Belongs == o.Belongs && r.To+1 == o.From
 }
 
 // Merge tells branches as the fewest ranges, sorted, as a decision holds them. Only neighbours of one server, epoch,

@@ -218,3 +218,29 @@ func TestMetaPagesThatCannotBeAreRefused(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// TestKeysOutOfOrderAreRefused: bbolt searches by halves, and would not find keys that are there.
+func TestKeysOutOfOrderAreRefused(t *testing.T) {
+	b := tree(t, 1024, 300)
+	swapped := 0
+	for page := 2; page < len(b)/1024; page++ {
+		header := b[page*1024:]
+		kind, count := binary.NativeEndian.Uint16(header[8:]), binary.NativeEndian.Uint16(header[10:])
+		if binary.NativeEndian.Uint64(header) != uint64(page) || kind > 0x02 || count < 3 {
+			continue
+		}
+		changed := bytes.Clone(b)
+		first, second := changed[page*1024+16:][:16], changed[page*1024+32:][:16]
+		pos := map[uint16]int{0x01: 0, 0x02: 4}[kind] // of the place of the key, which counts from the element
+		one, two := bytes.Clone(first), bytes.Clone(second)
+		binary.NativeEndian.PutUint32(one[pos:], binary.NativeEndian.Uint32(one[pos:])-16)
+		binary.NativeEndian.PutUint32(two[pos:], binary.NativeEndian.Uint32(two[pos:])+16)
+		copy(first, two)
+		copy(second, one)
+		if _, err := check(changed); err != nil { // nil: the page is free
+			require.ErrorContains(t, err, fmt.Sprintf("page %d is damaged: key", page))
+			swapped++
+		}
+	}
+	require.Greater(t, swapped, 10, "pages in use")
+}
