@@ -1,12 +1,9 @@
 package kill_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,21 +25,8 @@ func eachFlavour(t *testing.T, fn func(t *testing.T, s *servers.Server)) {
 // shortFile is the first records of the flights in a file of the test's own.
 func shortFile(t *testing.T, records int) string {
 	t.Helper()
-	f, err := os.Open(flights.File())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, f.Close()) }()
-	z, err := gzip.NewReader(f)
-	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "flights.csv")
-	out, err := os.Create(path)
-	require.NoError(t, err)
-	lines := bufio.NewScanner(z)
-	for n := 0; n <= records && lines.Scan(); n++ {
-		_, err := fmt.Fprintln(out, lines.Text())
-		require.NoError(t, err)
-	}
-	require.NoError(t, lines.Err())
-	require.NoError(t, out.Close())
+	require.NoError(t, flights.Shorten(path, records))
 	return path
 }
 
