@@ -35,8 +35,8 @@ func (w *atLeastOnce) Write(ctx context.Context, b *Batch) (err error) {
 		return err
 	}
 	defer func() { err = w.leave(err) }()
-	if !w.ready {
-		return errors.New("write: the claim's own decision is not committed yet (Recover, Prepare, decision, Commit)")
+	if err := w.mayWrite(); err != nil {
+		return err
 	}
 	if err := w.checkBatch(b); err != nil {
 		return err
@@ -133,13 +133,13 @@ func (w *atLeastOnce) Prepare(ctx context.Context) (part state.Part, err error) 
 		return state.Part{}, err
 	}
 	defer func() { err = w.leave(err) }()
-	if w.pool == nil {
+	if w.claim == nil {
 		return state.Part{}, errors.New("prepare: Recover comes first")
 	}
 	if err := w.send(ctx); err != nil {
 		return state.Part{}, err
 	}
-	return w.part(nil), nil
+	return w.claim.Part(), nil
 }
 
 // Commit is [Writer.Commit]. There is nothing to commit; d tells what is durable.
@@ -148,15 +148,13 @@ func (w *atLeastOnce) Commit(_ context.Context, d state.Decision) (err error) {
 		return err
 	}
 	defer func() { err = w.leave(err) }()
-	again, err := w.checkDecision(d)
-	if again || err != nil {
+	if w.claim == nil {
+		return errors.New("commit: Recover comes first")
+	}
+	if _, again, err := w.claim.Decided(d); again || err != nil {
 		return err
 	}
-	if n := branches(d); n > 0 {
-		return fmt.Errorf("commit: decision %d lists %d branches, an at-least-once writer has none", d.Number, n)
-	}
-	w.current, w.whole, w.ready = &d, d.Number, true
-	w.keep(d)
+	w.claim.Whole()
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/state"
+	"github.com/xasink/xasink/txnsink/internal/twophase"
 	"github.com/xasink/xasink/xa"
 )
 
@@ -32,15 +33,9 @@ type connection struct {
 	looked   bool
 	view     recovery.View
 	pool     *xa.Pool
-	owner    recovery.Owner
 	identity xa.Identity
-	bounds   state.Bounds
-	current  *state.Decision  // the newest decision known to be accepted under this claim; nil before the claim's own
-	whole    uint64           // number of the newest decision known to be wholly committed
-	proven   []state.Lane     // watermarks, and the tables of each lane
-	ready    bool             // the claim's own decision is committed: branches may carry the epoch
-	kept     []state.Decision // what the store keeps: from the newest wholly committed one on
-	dead     []ledger.Span    // proof rows of earlier owners that may be pruned now
+	bounds   state.Bounds    // lanes and marks that are in use
+	claim    *twophase.Claim // nil before Recover
 
 	mu    sync.Mutex // protects the rest
 	stats Stats
@@ -113,12 +108,11 @@ func (c *connection) Recover(ctx context.Context, owner recovery.Owner, decision
 	case owner.Job != c.cfg.Job:
 		return recovery.Report{}, fmt.Errorf("recover: the claim is for job %s, this writer for %s", owner.Job, c.cfg.Job)
 	}
-	c.owner, c.identity = owner, c.view.Identity
 	c.pool = xa.NewPool(c.server, xa.PoolConfig{
 		Job:          c.cfg.Job,
 		MaxSessions:  len(c.tables.lanes) + 4,
 		MarksPerLane: marksPerLane,
-		Admit:        recovery.Admit(c.server, c.ledger, owner, c.identity),
+		Admit:        recovery.Admit(c.server, c.ledger, owner, c.view.Identity),
 	})
 	report, err = recovery.Recover(ctx, recovery.Opening{
 		Server: c.server, Ledger: c.ledger, Pool: c.pool, Owner: owner, View: c.view, Decisions: decisions, Bounds: c.bounds,
@@ -128,25 +122,20 @@ func (c *connection) Recover(ctx context.Context, owner recovery.Owner, decision
 		return report, fmt.Errorf("recover job %s on %s: %w", c.cfg.Job, c.server.Address(), err)
 	}
 	c.identity, c.bounds = report.Identity, report.Part.Bounds
-	c.whole, c.proven, c.dead = report.Part.Whole, c.withTables(report.Part.Lanes), report.Dead
-	for _, d := range decisions {
-		if d.Number >= c.whole {
-			c.kept = append(c.kept, d)
-		}
-	}
+	c.claim = twophase.New(owner, report, decisions, c.laneTables())
 	if f := c.cfg.Observer.Recovered; f != nil {
 		f(report)
 	}
 	return report, nil
 }
 
-// withTables is lanes with the tables that this writer's lanes write now; lanes no longer used are carried on.
-func (c *connection) withTables(lanes []state.Lane) []state.Lane {
-	update := make([]state.Lane, 0, len(c.tables.lanes))
+// laneTables are the tables that this writer's lanes write.
+func (c *connection) laneTables() []state.Lane {
+	lanes := make([]state.Lane, 0, len(c.tables.lanes))
 	for i, tables := range c.tables.lanes {
-		update = append(update, state.Lane{Number: laneNumber(i), Tables: tableNames(tables)})
+		lanes = append(lanes, state.Lane{Number: laneNumber(i), Tables: tableNames(tables)})
 	}
-	return state.MergeLanes(lanes, update)
+	return lanes
 }
 
 // tableNames are the names by which proof rows, decisions and reports call tables: database and table.
@@ -177,30 +166,6 @@ func (c *connection) recycle(b *Batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.spare = b
-}
-
-// part is the sink's part of a decision with the given pending branches.
-func (c *connection) part(pending []state.Range) state.Part {
-	return state.Part{
-		Pending: pending, Lanes: c.proven, Bounds: c.bounds, Whole: c.whole,
-		Server: state.Server{Name: c.identity.Name, Started: c.identity.Started},
-	}
-}
-
-// checkDecision tells whether d may be committed by this writer now. again: it is wholly committed already.
-func (c *connection) checkDecision(d state.Decision) (again bool, err error) {
-	switch {
-	case c.pool == nil:
-		return false, errors.New("commit: Recover comes first")
-	case d.Job != c.owner.Job || d.Store != c.owner.Store || d.Epoch != c.owner.Epoch:
-		return false, fmt.Errorf("commit: decision %d of job %s, store %s, epoch %d is not of this writer's claim (job %s, store %s, epoch %d)",
-			d.Number, d.Job, d.Store, d.Epoch, c.owner.Job, c.owner.Store, c.owner.Epoch)
-	case c.current != nil && d.Number <= c.whole:
-		return true, nil
-	case c.current != nil && d.Number < c.current.Number:
-		return false, fmt.Errorf("commit: decision %d of job %s is older than %d, which is accepted already", d.Number, d.Job, c.current.Number)
-	}
-	return false, nil
 }
 
 // finished is rule 15's last look: no branch of the job in XA RECOVER, on the very server start that recovery saw.

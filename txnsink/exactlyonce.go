@@ -16,23 +16,12 @@ import (
 type exactlyOnce struct {
 	*connection
 	work    []*lane
-	pending []branch // prepared, not yet proven committed, in the order of PREPARE
 	encoder *encoder
 	touched []*lane // lanes of the Write at hand
 	indexes []int   // their numbers, kept to save the allocation
 
 	lockWaits int // 1205 that undid the Write at hand, over its repeats
 	need      Reason
-	rows      []xa.ID // proof rows of this process that are not pruned yet
-}
-
-// branch is a prepared branch of this process.
-type branch struct {
-	id       xa.ID
-	lane     *lane
-	rows     uint64
-	belongs  uint64 // 0 until an accepted decision lists it
-	prepared time.Time
 }
 
 func newExactlyOnce(c *connection) (*exactlyOnce, error) {
@@ -59,8 +48,8 @@ func (w *exactlyOnce) Write(ctx context.Context, b *Batch) error {
 
 func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 	w.need = ""
-	if !w.ready {
-		return errors.New("write: the claim's own decision is not committed yet (Recover, Prepare, decision, Commit)")
+	if err := w.mayWrite(); err != nil {
+		return err
 	}
 	if err := w.checkBatch(b); err != nil {
 		return err
@@ -96,6 +85,14 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 	w.observePending()
 	w.recycle(b)
 	return w.closeFull(ctx)
+}
+
+// mayWrite: only once the claim's own decision is committed may a branch carry its epoch (design §7, step 8).
+func (c *connection) mayWrite() error {
+	if c.claim == nil || !c.claim.Ready() {
+		return errors.New("the claim's own decision is not committed yet: Recover, Prepare, decision and Commit come first")
+	}
+	return nil
 }
 
 // checkBatch refuses a batch before any of its rows was sent.
@@ -135,7 +132,7 @@ func (w *exactlyOnce) attempt(ctx context.Context, b *Batch) (blocked *lockWaitE
 
 // needsSavepoints is design §6: parts of the Write would already stand in branches that a cut commits.
 func (w *exactlyOnce) needsSavepoints() bool {
-	if len(w.touched) > 1 || len(w.pending) > 0 {
+	if len(w.touched) > 1 || len(w.claim.Pending()) > 0 {
 		return true
 	}
 	for _, l := range w.work {
@@ -167,7 +164,8 @@ func (w *exactlyOnce) begin(ctx context.Context, l *lane, protect bool) error {
 		l.session = s
 	}
 	l.seq++
-	id := xa.ID{Job: w.owner.Job, Epoch: w.owner.Epoch, Lane: l.number, Seq: l.seq}
+	owner := w.claim.Owner()
+	id := xa.ID{Job: owner.Job, Epoch: owner.Epoch, Lane: l.number, Seq: l.seq}
 	if err := l.session.Start(ctx, id); err != nil {
 		return fmt.Errorf("start branch %s: %w", id, err)
 	}
@@ -318,16 +316,14 @@ func (w *exactlyOnce) closeFull(ctx context.Context) error {
 // maySplit tells whether l may prepare its rows before the barrier. Room is kept for every lane to prepare at the
 // barrier itself.
 func (w *exactlyOnce) maySplit(l *lane) bool {
-	return l.splittable && len(w.pending)+len(w.work) < w.cfg.MaxPending
+	return l.splittable && len(w.claim.Pending())+len(w.work) < w.cfg.MaxPending
 }
 
 // prepare closes l's segment: proof row, END, PREPARE. l must hold rows.
 func (w *exactlyOnce) prepare(ctx context.Context, l *lane) error {
-	proof := ledger.Proof{ID: l.id, Run: w.owner.Run, Tables: l.proof()}
-	if w.current != nil {
-		proof.Decision = w.current.Number
-	}
-	text, err := w.ledger.ProofSQL(proof)
+	text, err := w.ledger.ProofSQL(ledger.Proof{
+		ID: l.id, Run: w.claim.Owner().Run, Decision: w.claim.CurrentNumber(), Tables: l.proof(),
+	})
 	if err != nil {
 		return fmt.Errorf("proof row of branch %s: %w", l.id, err)
 	}
@@ -344,7 +340,7 @@ func (w *exactlyOnce) prepare(ctx context.Context, l *lane) error {
 	if err := l.session.Prepare(ctx); err != nil {
 		return fmt.Errorf("prepare branch %s with %d rows: %w", l.id, l.rows, err)
 	}
-	w.pending = append(w.pending, branch{id: l.id, lane: l, rows: uint64(l.rows), prepared: time.Now()})
+	w.claim.Prepared(l.id, l.rows)
 	w.count(func(s *Stats) { s.SegmentsPrepared++ })
 	if f := w.cfg.Observer.Prepared; f != nil {
 		f(l.id, l.rows)
@@ -363,8 +359,8 @@ func (w *exactlyOnce) Flush(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = w.leave(err) }()
-	if !w.ready {
-		return errors.New("flush: the claim's own decision is not committed yet")
+	if err := w.mayWrite(); err != nil {
+		return err
 	}
 	for _, l := range w.work {
 		if l.open && w.maySplit(l) {
@@ -383,7 +379,7 @@ func (w *exactlyOnce) Prepare(ctx context.Context) (part state.Part, err error) 
 		return state.Part{}, err
 	}
 	defer func() { err = w.leave(err) }()
-	if w.pool == nil {
+	if w.claim == nil {
 		return state.Part{}, errors.New("prepare: Recover comes first")
 	}
 	for _, l := range w.work {
@@ -393,11 +389,7 @@ func (w *exactlyOnce) Prepare(ctx context.Context) (part state.Part, err error) 
 			}
 		}
 	}
-	list := make([]state.Branch, 0, len(w.pending))
-	for _, b := range w.pending {
-		list = append(list, state.Branch{Server: w.identity.Name, ID: b.id, Belongs: b.belongs, Rows: b.rows})
-	}
-	return w.part(state.Merge(list)), nil
+	return w.claim.Part(), nil
 }
 
 // Sweep is [Writer.Sweep].
@@ -426,7 +418,10 @@ func (w *exactlyOnce) held() (rows int64, branches int) {
 	for _, l := range w.work {
 		rows += l.rows
 	}
-	return rows, len(w.pending)
+	if w.claim != nil {
+		branches = len(w.claim.Pending())
+	}
+	return rows, branches
 }
 
 // Held is [Writer.Held].
@@ -437,7 +432,7 @@ func (w *exactlyOnce) observePending() {
 	rows, branches := w.held()
 	var oldest time.Time
 	if branches > 0 {
-		oldest = w.pending[0].prepared
+		oldest = w.claim.Pending()[0].Prepared
 	}
 	w.count(func(s *Stats) { s.OpenRows, s.Pending, s.oldest = rows, branches, oldest })
 }
@@ -466,11 +461,13 @@ func (w *exactlyOnce) Close() error {
 
 // sweep rolls back what dead owners prepared after recovery's scan.
 func (c *connection) sweep(ctx context.Context) error {
-	if c.current == nil {
+	current := c.claim.Current()
+	if current == nil {
 		return nil
 	}
 	n, err := recovery.Sweep(ctx, recovery.SweepRequest{
-		Server: c.server, Pool: c.pool, Ledger: c.ledger, Owner: c.owner, Current: *c.current, Proven: c.proven,
+		Server: c.server, Pool: c.pool, Ledger: c.ledger, Owner: c.claim.Owner(), Current: *current, Proven: c.claim.Proven(),
+		DetachWait: c.cfg.DetachWait, Logger: c.cfg.Logger,
 	})
 	c.count(func(s *Stats) { s.OrphansRolledBack += uint64(n) })
 	if err != nil {

@@ -28,7 +28,7 @@ func TestSettingsOfEverySession(t *testing.T) {
 				"@@autocommit": "1", "@@time_zone": "+05:30", "@@innodb_lock_wait_timeout": "3", "@@lock_wait_timeout": "7",
 				"@@wait_timeout": "28800", "@@foreign_key_checks": "1", "@@unique_checks": "1",
 				"@@character_set_client": "utf8mb4", "@@character_set_connection": "utf8mb4", "@@character_set_results": "utf8mb4",
-				"@@sql_mode": "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION",
+				"@@sql_mode": "NO_AUTO_VALUE_ON_ZERO,STRICT_TRANS_TABLES,STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION",
 			}
 			if real.Flavour == xa.MariaDB {
 				want["@@tx_isolation"], want["@@idle_write_transaction_timeout"], want["@@max_statement_time"] = "READ-COMMITTED", "0", "0"

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// sqlMode turns every bad value into an error. NO_BACKSLASH_ESCAPES and ANSI_QUOTES would change how literals are
-// read, so they are absent whatever the server's own mode is.
-const sqlMode = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO"
+// sqlMode turns every bad value into an error, and keeps a 0 in an AUTO_INCREMENT column a 0. NO_BACKSLASH_ESCAPES and
+// ANSI_QUOTES would change how literals are read, so they are absent whatever the server's own mode is.
+const sqlMode = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_VALUE_ON_ZERO"
 
 // idleTimeout is wait_timeout of every session, seconds: a session in a branch may be idle for a checkpoint interval.
 const idleTimeout = 28800
