@@ -41,12 +41,12 @@ if [ "$(id -u)" != 0 ]; then
 		say "none; a mysqld or mariadbd of this machine is taken"
 		exit 0
 	fi
-	fail "none answers you: install Docker (on Debian: docker.io) and join group docker, or run this as root, or set XASINK_TEST_DSN and XASINK_TEST_DSN_MARIADB"
+	fail "none answers you: install Docker and join group docker, or run this as root, or set XASINK_TEST_DSN and XASINK_TEST_DSN_MARIADB"
 fi
 
 if ! command -v dockerd >/dev/null; then
 	need_root "a Docker engine"
-	apt_install docker.io
+	apt_install docker.io # so Debian names the package
 fi
 if ! command -v docker >/dev/null; then # a package of its own in newer releases
 	need_root "the Docker client"
