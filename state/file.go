@@ -215,15 +215,17 @@ func (f *File) reopen() error {
 		f.options.Logger.Warn("close state file after an error", "file", f.path, "error", err)
 	}
 	held, err := f.open(false)
-	if errors.Is(err, os.ErrNotExist) || err == nil && held.store != f.id {
-		return fmt.Errorf("%w: state file %s was removed or replaced while it was in use: put the old one back, "+
-			"then start again", ErrFenced, f.path)
+	switch {
+	case err == nil && held.store == f.id:
+		f.broken = false
+		return nil
+	case err == nil:
+		_ = f.release() // Another's file, which is only looked at.
+		return f.gone()
+	case errors.Is(err, os.ErrNotExist):
+		return f.gone()
 	}
-	if err != nil {
-		return err
-	}
-	f.broken = false
-	return nil
+	return err
 }
 
 // inPlace tells whether the path still leads to the file. What is written to one that was removed is gone with the
@@ -240,6 +242,10 @@ func (f *File) inPlace() error {
 			return nil //nolint:nilerr // As above.
 		}
 	}
+	return f.gone()
+}
+
+func (f *File) gone() error {
 	return fmt.Errorf("%w: state file %s was removed or replaced while it was in use: put the old one back, "+
 		"then start again", ErrFenced, f.path)
 }

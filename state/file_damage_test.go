@@ -281,6 +281,13 @@ func TestHeadAndDecisionsMustAgree(t *testing.T) {
 		"one under another's number": func(_, d *bbolt.Bucket) error {
 			return d.Put(number(s.now.Last.Number), bytes.Clone(d.Get(number(s.now.Last.Whole))))
 		},
+		"newest under another number": func(_, d *bbolt.Bucket) error {
+			newest := bytes.Clone(d.Get(number(s.now.Last.Number)))
+			if err := d.Delete(number(s.now.Last.Number)); err != nil {
+				return err
+			}
+			return d.Put(number(s.now.Last.Number+1), newest)
+		},
 		"of another job": func(_, d *bbolt.Bucket) error { return putChanged(d, func(d *state.Decision) { d.Job = "x" }) },
 		"of another store": func(_, d *bbolt.Bucket) error {
 			return putChanged(d, func(d *state.Decision) { d.Store = uuid.New() })

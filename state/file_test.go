@@ -233,6 +233,24 @@ func TestStateFileRemovedWhileInUseEndsTheJob(t *testing.T) {
 	commitNext(t, f, c)
 }
 
+// TestStateFileReplacedBetweenTwoTriesEndsTheJob: a write failed, and when the file is opened again it is another one.
+func TestStateFileReplacedBetweenTwoTriesEndsTheJob(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	f := openFile(t, path)
+	c := claimOf(t, f)
+	d := following(f.ID(), c)
+	require.NoError(t, f.LoseHandle())
+	require.ErrorIs(t, c.Commit(t.Context(), d), state.ErrInDoubt)
+
+	require.NoError(t, os.Remove(path))
+	require.ErrorIs(t, c.Commit(t.Context(), d), state.ErrFenced)
+	require.NoFileExists(t, path)
+	other := openFile(t, path)
+	require.NoError(t, other.Close())
+	require.ErrorIs(t, c.Commit(t.Context(), d), state.ErrFenced)
+	require.Equal(t, state.Info{}, peek(t, openFile(t, path)), "it is left as it is, and not held")
+}
+
 // TestFailedWriteIsInDoubtUntilItIsRepeated: the write fails half way, the file is opened anew, and the same write goes
 // through once.
 func TestFailedWriteIsInDoubtUntilItIsRepeated(t *testing.T) {
