@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStories reads the files that testdata/stories describes. Each is read plain and as gzip, from its start and from
+// TestStoriesOfFiles reads the files that testdata/stories describes. Each is read plain and as gzip, from its start and from
 // behind every record, and must give the same each time.
 //
 //	read [comma=C] [max-line=N] [cut]
 //
 // The input is the file's content; \r \n \t \\ and \xHH stand for those bytes. Each input line ends in LF, with cut the last
 // one does not. The output is the header, each record with its line and number, and how it ended.
-func TestStories(t *testing.T) {
+func TestStoriesOfFiles(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			require.Equal(t, "read", d.Cmd)
