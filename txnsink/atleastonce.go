@@ -38,7 +38,7 @@ func (w *atLeastOnce) Write(ctx context.Context, b *Batch) (err error) {
 	if err := w.mayWrite(); err != nil {
 		return err
 	}
-	if err := w.checkBatch(b); err != nil {
+	if err := checkBatch(b, w.tables, w.cfg.MaxBatchBytes); err != nil {
 		return err
 	}
 	if w.buffer.Len() > 0 && w.buffer.Bytes()+b.Bytes() > w.cfg.MaxBatchBytes {

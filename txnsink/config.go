@@ -177,7 +177,12 @@ func (c WriterConfig) withDefaults() WriterConfig {
 
 // check is nil, or a *ConfigError with every problem of c.
 func (c Config) check() error {
-	p := c.writer(uuid.Nil).withDefaults().problems()
+	return problems(append(c.writer(uuid.Nil).withDefaults().problems(), c.own()...))
+}
+
+// own are the problems of what is not the writer's.
+func (c Config) own() []string {
+	var p []string
 	if c.Store == nil {
 		p = append(p, "Store is missing: open one with state.OpenFile")
 	}
@@ -186,8 +191,7 @@ func (c Config) check() error {
 	}
 	p = append(p, negative("FlushInterval", c.FlushInterval)...)
 	p = append(p, negative("CheckpointInterval", c.CheckpointInterval)...)
-	p = append(p, negative("DecisionTimeout", c.DecisionTimeout)...)
-	return problems(p)
+	return append(p, negative("DecisionTimeout", c.DecisionTimeout)...)
 }
 
 // check is nil, or a *ConfigError with every problem of c.

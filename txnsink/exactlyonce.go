@@ -51,7 +51,7 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 	if err := w.mayWrite(); err != nil {
 		return err
 	}
-	if err := w.checkBatch(b); err != nil {
+	if err := checkBatch(b, w.tables, w.cfg.MaxBatchBytes); err != nil {
 		return err
 	}
 	if b.Len() == 0 {
@@ -91,20 +91,6 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 func (c *connection) mayWrite() error {
 	if c.claim == nil || !c.claim.Ready() {
 		return errors.New("the claim's own decision is not committed yet: Recover, Prepare, decision and Commit come first")
-	}
-	return nil
-}
-
-// checkBatch refuses a batch before any of its rows was sent.
-func (c *connection) checkBatch(b *Batch) error {
-	if !b.belongs(c.tables) {
-		return errors.New("write: the batch was made by another sink; take one from Batch")
-	}
-	if err := b.validate(); err != nil {
-		return err
-	}
-	if b.Bytes() > c.cfg.MaxBatchBytes {
-		return fmt.Errorf("write: the batch holds %d bytes in %d rows, MaxBatchBytes is %d: write it in smaller parts", b.Bytes(), b.Len(), c.cfg.MaxBatchBytes)
 	}
 	return nil
 }

@@ -65,8 +65,8 @@ func Open(ctx context.Context, cfg Config) (*Sink, error) {
 // not the writer's.
 func OpenWith(ctx context.Context, cfg Config, writer Writer) (*Sink, error) {
 	cfg = cfg.withDefaults()
-	if cfg.Store == nil || cfg.Start == nil {
-		return nil, errors.Join(&ConfigError{Problems: []string{"Store and Start are needed"}}, writer.Close())
+	if err := problems(cfg.own()); err != nil {
+		return nil, errors.Join(err, writer.Close())
 	}
 	run, err := uuid.NewV7()
 	if err != nil {
