@@ -144,9 +144,20 @@ func othersKept(t *testing.T, s *servers.Server, stand *flights.Stand, name stri
 
 	require.NoError(t, s.Kill(ctx))
 	require.NoError(t, s.Restart(ctx))
-	rows, err := stand.DB.QueryContext(ctx, "XA RECOVER")
+	kept := preparedByOthers(t, stand)
+	for _, xid := range kept {
+		_, err := stand.DB.ExecContext(ctx, "XA ROLLBACK "+xid)
+		require.NoError(t, err)
+	}
+	return len(kept)
+}
+
+// preparedByOthers are the prepared branches with their format id, as arguments of an XA statement.
+func preparedByOthers(t *testing.T, stand *flights.Stand) (kept []string) {
+	t.Helper()
+	rows, err := stand.DB.QueryContext(t.Context(), "XA RECOVER")
 	require.NoError(t, err)
-	var kept []string
+	defer func() { require.NoError(t, rows.Close()) }()
 	for rows.Next() {
 		var format, gtrid, bqual int
 		var data string
@@ -156,10 +167,5 @@ func othersKept(t *testing.T, s *servers.Server, stand *flights.Stand, name stri
 		}
 	}
 	require.NoError(t, rows.Err())
-	require.NoError(t, rows.Close())
-	for _, xid := range kept {
-		_, err := stand.DB.ExecContext(ctx, "XA ROLLBACK "+xid)
-		require.NoError(t, err)
-	}
-	return len(kept)
+	return kept
 }

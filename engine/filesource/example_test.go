@@ -50,6 +50,12 @@ func Example() {
 		}
 		position = source.Position()
 	}
-	fmt.Println(flights, "flights,", late, "of them more than an hour late")
-	// Output: 20000 flights, 1089 of them more than an hour late
+	rest, err := filesource.Open(ctx, config, position)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rest.Close()
+	_, err = rest.Read(ctx, 1)
+	fmt.Println(flights, "flights,", late, "of them more than an hour late; then", err)
+	// Output: 20000 flights, 1089 of them more than an hour late; then EOF
 }

@@ -26,7 +26,7 @@ func TestTypedFields(t *testing.T) {
 	require.EqualValues(t, math.MinInt64, n)
 	u, err := one(t, "18446744073709551615").Uint64(1)
 	require.NoError(t, err)
-	require.EqualValues(t, uint64(math.MaxUint64), u)
+	require.Equal(t, uint64(math.MaxUint64), u)
 	f, err := one(t, "-1.5e3").Float64(1)
 	require.NoError(t, err)
 	require.Equal(t, -1500.0, f)
