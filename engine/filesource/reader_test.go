@@ -298,6 +298,9 @@ func TestContextEndedInsideAReadHarmsNothing(t *testing.T) {
 		}
 		require.ErrorIs(t, err, io.EOF)
 		require.Equal(t, plain(all), got)
+		others, err := rest(t.Context(), Config{Path: path}, r.Position(), 10)
+		require.NoError(t, err)
+		require.Empty(t, others)
 		require.NoError(t, r.Close())
 	}
 	require.Greater(t, stops, 2)
