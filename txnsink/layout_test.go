@@ -80,7 +80,7 @@ func TestSchemaTellsAllProblemsAtOnce(t *testing.T) {
 }
 
 func TestRowsOfABatchAreReadAsTheyWereWritten(t *testing.T) {
-	cfg := shopConfig(Table{Name: "events"}, Table{Name: "totals", Operations: Upsert | Delete, Add: []string{"n", "AMOUNT"}},
+	cfg := shopConfig(Table{Name: "events"}, Table{Name: "totals", Operations: Insert | Upsert | Delete, Add: []string{"n", "AMOUNT"}},
 		Table{Name: "far.orders", Operations: Insert | Delete})
 	cfg.TimeZone = "+02:00"
 	s, err := NewSchema(cfg, shop)
@@ -92,6 +92,7 @@ func TestRowsOfABatchAreReadAsTheyWereWritten(t *testing.T) {
 	b.Upsert("totals").Int64(2026).String("").Uint64(1<<63 + 1).Decimal("-12.5").Time(at)
 	b.Delete("totals").String("a").Int64(2027)
 	b.Insert("far.orders").Int64(1).Bytes([]byte{0xff, 0, '\''})
+	b.Insert("totals").Int64(1).String("b").Int64(1).Int64(2).Null()
 	var got []WrittenRow
 	size := 0
 	require.NoError(t, s.Each(b, func(r WrittenRow) error {
@@ -110,6 +111,8 @@ func TestRowsOfABatchAreReadAsTheyWereWritten(t *testing.T) {
 			{Column: "amount", Text: "-12.50", Add: true}, {Column: "at", Text: "2026-05-05 00:30:00.005"}}},
 		{Row: 3, Table: "totals", FullName: "main.totals", Lane: 1, Operation: Delete, Values: []WrittenValue{{Column: "name", Text: "a"}, {Column: "year", Text: "2027"}}},
 		{Row: 4, Table: "far.orders", FullName: "far.orders", Lane: 2, Operation: Insert, Values: []WrittenValue{{Column: "id", Text: "1"}, {Column: "raw", Text: "\xff\x00'"}}},
+		{Row: 5, Table: "totals", FullName: "main.totals", Lane: 1, Operation: Insert, Values: []WrittenValue{
+			{Column: "year", Text: "1"}, {Column: "name", Text: "b"}, {Column: "n", Text: "1"}, {Column: "amount", Text: "2.00"}, {Column: "at", Null: true}}},
 	}, got)
 
 	stop := errors.New("enough")

@@ -246,24 +246,68 @@ func TestARowThatAnotherJobHoldsBlocks(t *testing.T) {
 	require.Len(t, db.Rows("events"), 2)
 }
 
+func TestNothingIsSettledWhereNothingIsHeld(t *testing.T) {
+	db := txnsinktest.New(layouts...)
+	holder := config()
+	holder.Job, holder.Store = "other", state.NewMemory()
+	h := open(t, db, holder)
+	s := open(t, db, config())
+	require.NoError(t, h.Write(t.Context(), event(h, 1), []byte("1")))
+	var blocked *txnsink.BlockedError
+	require.ErrorAs(t, s.Write(t.Context(), event(s, 1), []byte("1")), &blocked)
+	require.Equal(t, map[txnsink.Reason]uint64{txnsink.ReasonOpening: 1}, s.Stats().Checkpoints)
+}
+
+func TestRecoveryTellsWhatItFound(t *testing.T) {
+	db := txnsinktest.New(layouts...)
+	s := open(t, db, config())
+	require.NoError(t, s.Write(t.Context(), event(s, 1), []byte("1")))
+	require.NoError(t, s.Flush(t.Context()))
+	require.NoError(t, s.Write(t.Context(), event(s, 2), []byte("2")))
+	db.FailAfter(fault.Commit)
+	require.Error(t, s.Checkpoint(t.Context()))
+	require.NoError(t, s.Close())
+	cfg := config()
+	var first *state.Decision
+	cfg.Observer.Decided = func(d state.Decision, _ txnsink.Reason) {
+		if first == nil {
+			first = &d
+		}
+	}
+	s = open(t, db, cfg)
+	r := s.Recovered()
+	require.Equal(t, []int{1, 1, 0, 0}, []int{r.Already, r.Committed, r.RolledBack, r.Foreign})
+	require.Equal(t, "2", string(s.Position()))
+	require.Equal(t, uint64(3), first.Number)
+	require.Equal(t, uint64(2), first.Whole)
+	require.Contains(t, first.Lanes, state.Lane{Number: recovery.FirstLane, Epoch: 1, Seq: 2, Tables: []string{"main.events"}})
+}
+
 // TestAWriteThatMeetsItsOwnLockLeavesNoTrace: what it has changed up to the lock is in no branch that is cut.
 func TestAWriteThatMeetsItsOwnLockLeavesNoTrace(t *testing.T) {
 	db := txnsinktest.New(layouts...)
 	w, claim := begun(t, db, config().WriterConfig(uuid.New()), state.NewMemory())
-	orders := func(ids ...int64) *txnsink.Batch {
+	orders := func(state string, ids ...int64) *txnsink.Batch {
 		b := w.Batch()
 		for _, id := range ids {
-			b.Upsert("orders").Int64(id).String("v" + strconv.FormatInt(id, 10))
+			b.Upsert("orders").Int64(id).String(state)
 		}
 		return b
 	}
+	states := func() (list []string) {
+		for _, r := range db.Rows("orders") {
+			list = append(list, r["state"])
+		}
+		return list
+	}
+	var want []string
 	for round := range int64(2) { // a second settle is as good as the first
 		next := 10 * round
-		require.NoError(t, w.Write(t.Context(), orders(next)))
+		require.NoError(t, w.Write(t.Context(), orders("prepared", next)))
 		part, err := w.Prepare(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, w.Write(t.Context(), orders(next+1)))
-		b := orders(next+1, next+2, next)
+		require.NoError(t, w.Write(t.Context(), orders("open", next+1)))
+		b := orders("again", next+1, next+2, next)
 		b.Insert("events").Int64(next).String("e")
 		require.ErrorIs(t, w.Write(t.Context(), b), txnsink.ErrNeedsCheckpoint)
 		why, needed := w.NeedsCheckpoint()
@@ -273,15 +317,78 @@ func TestAWriteThatMeetsItsOwnLockLeavesNoTrace(t *testing.T) {
 		require.Equal(t, []int{1, 1}, []int{int(rows), branches})
 		require.NoError(t, w.Commit(t.Context(), accept(t, claim, part)))
 		decide(t, w, claim)
-		require.Len(t, db.Rows("orders"), int(3*round+2))
+		require.Equal(t, append(want, "prepared", "open"), states())
 		require.Len(t, db.Rows("events"), int(round))
 		require.NoError(t, w.Write(t.Context(), b), "the same Write again")
 		_, needed = w.NeedsCheckpoint()
 		require.False(t, needed)
 		decide(t, w, claim)
-		require.Len(t, db.Rows("orders"), int(3*round+3))
+		want = append(want, "again", "again", "again")
+		require.Equal(t, want, states())
 		require.Len(t, db.Rows("events"), int(round+1))
 	}
+}
+
+// TestLocksOfAFailedSinkAreFree: whoever comes next need not wait until the failed one is closed.
+func TestLocksOfAFailedSinkAreFree(t *testing.T) {
+	for name, fail := range map[string]func(*testing.T, *txnsinktest.DB, *txnsink.Sink) error{
+		"write": func(t *testing.T, db *txnsinktest.DB, s *txnsink.Sink) error {
+			t.Helper()
+			db.FailAfter(fault.Batch)
+			return s.Write(t.Context(), event(s, 2), []byte("2"))
+		},
+		"flush": func(t *testing.T, db *txnsinktest.DB, s *txnsink.Sink) error {
+			t.Helper()
+			db.FailBefore(fault.End)
+			return s.Flush(t.Context())
+		},
+		"checkpoint": func(t *testing.T, db *txnsinktest.DB, s *txnsink.Sink) error {
+			t.Helper()
+			db.FailAfter(fault.LedgerRow)
+			return s.Checkpoint(t.Context())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := txnsinktest.New(layouts...)
+			s := open(t, db, config())
+			require.NoError(t, s.Write(t.Context(), event(s, 1), []byte("1")))
+			require.Error(t, fail(t, db, s))
+			other := config()
+			other.Job, other.Store = "other", state.NewMemory()
+			o := open(t, db, other)
+			require.NoError(t, o.Write(t.Context(), event(o, 1), []byte("1")))
+			require.NoError(t, o.Finish(t.Context()))
+		})
+	}
+}
+
+func TestSplittingStopsWhereRoomForTheBarrierEnds(t *testing.T) {
+	db := txnsinktest.New(layouts...)
+	cfg := config()
+	cfg.MaxPending, cfg.Tables[0].MaxSegmentRows = 4, 1 // 3 lanes
+	s := open(t, db, cfg)
+	require.NoError(t, s.Write(t.Context(), event(s, 1), []byte("1")))
+	require.Len(t, db.Prepared(), 1)
+	require.NoError(t, s.Write(t.Context(), event(s, 2), []byte("2")))
+	require.Len(t, db.Rows("events"), 2, "a checkpoint was cut instead")
+	require.Equal(t, map[txnsink.Reason]uint64{txnsink.ReasonOpening: 1, txnsink.ReasonSize: 1}, s.Stats().Checkpoints)
+	require.Equal(t, "2", string(s.Committed()))
+}
+
+func TestAStatementHasAtMostBatchRows(t *testing.T) {
+	db := txnsinktest.New(layouts...)
+	cfg := config()
+	cfg.BatchRows = 2
+	var seen fault.Recorder
+	cfg.Faults = &seen
+	s := open(t, db, cfg)
+	b := s.Batch()
+	for id := range int64(5) {
+		b.Upsert("orders").Int64(id).Null()
+	}
+	b.Delete("orders").Int64(0)
+	require.NoError(t, s.Write(t.Context(), b, []byte("1")))
+	require.Equal(t, 4, seen.Count(fault.Before(fault.Batch)))
 }
 
 func TestSegmentsAreFullByBytesToo(t *testing.T) {
@@ -397,8 +504,11 @@ func TestWhatHappensIsTold(t *testing.T) {
 
 func TestProofRowsArePruned(t *testing.T) {
 	db := txnsinktest.New(layouts...)
-	for range 3 { // what earlier owners left is pruned as well, and no opening stops because of it
+	for round := range 3 { // what earlier owners left is pruned as well, and no opening stops because of it
 		s := open(t, db, config())
+		if round > 1 {
+			require.Positive(t, s.Stats().ProofsPruned, "what the owner before the last one left")
+		}
 		from, err := strconv.Atoi(string(s.Position()))
 		require.NoError(t, err)
 		for i := from; i < from+20; i++ {
@@ -463,6 +573,9 @@ func decide(t *testing.T, w txnsink.Writer, claim owned) {
 
 func accept(t *testing.T, claim owned, part state.Part) state.Decision {
 	t.Helper()
+	for _, r := range part.Pending {
+		require.Positive(t, r.Rows, "a branch without rows was prepared")
+	}
 	d := state.Next(claim.Last(), claim.Epoch(), claim.store, uuid.New(), config().Job, []state.Position{{Source: "s", Data: []byte("p")}}, part, time.Now())
 	require.NoError(t, claim.Commit(t.Context(), d))
 	return d
@@ -631,6 +744,10 @@ func TestAtLeastOnceShowsWhatWasSent(t *testing.T) {
 	require.ErrorAs(t, err, &row)
 	require.Equal(t, uint16(1062), row.Code)
 	require.Len(t, db.Rows("events"), 1, "a statement is kept whole or not at all")
+	require.NoError(t, s.Close())
+	s = open(t, db, cfg)
+	require.NoError(t, s.Write(t.Context(), event(s, 2), []byte("2")))
+	require.NoError(t, s.Checkpoint(t.Context()), "and holds no locks")
 	require.NoError(t, s.Close())
 
 	holder := config()

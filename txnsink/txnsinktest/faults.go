@@ -66,16 +66,16 @@ func (f *faults) clear() {
 	f.armed = nil
 }
 
-// At asks every failure, so that each of them counts; the first error is the answer.
-func (f *faults) At(ctx context.Context, p fault.Point) (first error) {
+// At asks every failure, so that each of them counts.
+func (f *faults) At(ctx context.Context, p fault.Point) (failure error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, in := range f.armed {
-		if err := in.At(ctx, p); err != nil && first == nil {
-			first = err
+		if err := in.At(ctx, p); err != nil {
+			failure = err
 		}
 	}
-	return first
+	return failure
 }
 
 // String is the list as a script that fault.Parse reads.

@@ -41,8 +41,6 @@ func (r *recovering) current() state.Decision {
 // raise makes the claim's owner the only one.
 func (r *recovering) raise(ctx context.Context) error {
 	b := state.Bounds{Lanes: recovery.FirstLane + uint32(len(r.lanes)), Marks: marksPerLane}
-	last := r.current().Bounds
-	b.Lanes, b.Marks = max(b.Lanes, last.Lanes), max(b.Marks, last.Marks)
 	if row := r.view.Job; row != nil {
 		b.Lanes, b.Marks = max(b.Lanes, row.Lanes), max(b.Marks, row.Marks)
 	}

@@ -123,7 +123,7 @@ func (t *table) filled(values []txnsink.WrittenValue) (row, *refusal) {
 	return r, nil
 }
 
-// overwritten is old with what values hold, but for the primary key: added to, or replaced.
+// overwritten is old with what values hold: added to, or replaced. The primary key is the same in both.
 func (t *table) overwritten(old row, values []txnsink.WrittenValue) (row, *refusal) {
 	given, wrong := t.filled(values)
 	if wrong != nil {
@@ -132,15 +132,13 @@ func (t *table) overwritten(old row, values []txnsink.WrittenValue) (row, *refus
 	r := slices.Clone(old)
 	for _, v := range values {
 		i := t.position(v.Column)
-		switch {
-		case slices.Contains(t.key, i):
-		case v.Add:
-			if r[i].text, wrong = sum(t.types[i], old[i].text, given[i].text); wrong != nil {
-				wrong.column = v.Column
-				return nil, wrong
-			}
-		default:
-			r[i] = given[i]
+		r[i] = given[i]
+		if !v.Add {
+			continue
+		}
+		if r[i].text, wrong = sum(t.types[i], old[i].text, given[i].text); wrong != nil {
+			wrong.column = v.Column
+			return nil, wrong
 		}
 	}
 	return r, nil

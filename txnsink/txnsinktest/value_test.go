@@ -84,7 +84,7 @@ func TestValuesOfTheTestAreThoseOfServers(t *testing.T) {
 		database := server.Database(t)
 		// The settings of the sink's sessions.
 		db, err := sql.Open("mysql", server.DSN(database)+"?charset=utf8mb4&interpolateParams=true&time_zone=%27%2B00%3A00%27"+
-			"&sql_mode=%27STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO%27")
+			"&sql_mode=%27STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_VALUE_ON_ZERO%27")
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, db.Close()) })
 		for i, v := range values {

@@ -194,9 +194,6 @@ func (w *base) commit(ctx context.Context, id xa.ID) error {
 		if w.db.commit(id) {
 			return nil
 		}
-		if _, proven := w.db.proofs[id]; proven {
-			return nil
-		}
 		return &recovery.LostError{
 			Job: id.Job, Server: address, Epoch: w.owner.Epoch, Time: time.Now(), Lost: []recovery.LostBranch{{ID: id}},
 		}
