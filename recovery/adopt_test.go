@@ -123,8 +123,15 @@ func TestAdoptAcceptsWhatTheServerHas(t *testing.T) {
 		done, err := recovery.Adopt(t.Context(), b.order(b.store, nil))
 		require.NoError(t, err)
 		require.Equal(t, []state.Lane{{Number: 2, Epoch: 1, Seq: 1, Tables: []string{"target"}}}, done.Decision.Lanes)
+		require.Zero(t, done.Decision.Predecessor, "nothing goes back behind what an operator stated")
 		_, err = b.open(t)
 		require.NoError(t, err)
+
+		// Epochs that only a proof row shows are not used again either.
+		b.committed(t, b.id(9, 2, 1), 2)
+		done, err = recovery.Adopt(t.Context(), b.order(b.store, nil))
+		require.NoError(t, err)
+		require.EqualValues(t, 10, done.Epoch)
 	})
 }
 

@@ -304,7 +304,8 @@ func TestCommitAndContexts(t *testing.T) {
 			Server: b.server, Pool: o.pool, Lane: recovery.LaneCommitter, Ledger: b.ledger, Owner: o.owner,
 			Bounds: state.Bounds{Lanes: 4, Marks: 4}, ID: id, Session: o.holder(),
 		}
-		b.faults.arm(onPoint{fault.Before(fault.Commit), cancel})
+		// It ends in the middle of a COMMIT whose connection fails, so that there is still something to do.
+		b.faults.arm(fault.All(onPoint{fault.Before(fault.Commit), cancel}, fault.FailAt(fault.Before(fault.Commit), 1, nil)))
 		require.NoError(t, recovery.Commit(ctx, request))
 		require.Error(t, ctx.Err())
 		requireCommitted(t, b)
