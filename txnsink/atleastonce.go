@@ -61,12 +61,8 @@ func (w *atLeastOnce) send(ctx context.Context) error {
 	if w.buffer.Len() == 0 {
 		return nil
 	}
-	if w.session == nil {
-		s, err := w.pool.Take(ctx, recovery.FirstLane)
-		if err != nil {
-			return fmt.Errorf("session to write with: %w", err)
-		}
-		w.session = s
+	if err := w.freshen(ctx, &w.session, recovery.FirstLane); err != nil {
+		return fmt.Errorf("session to write with: %w", err)
 	}
 	w.indexes = w.buffer.lanes(w.indexes[:0])
 	for _, i := range w.indexes {

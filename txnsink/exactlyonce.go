@@ -142,12 +142,8 @@ func (w *exactlyOnce) begin(ctx context.Context, l *lane, protect bool) error {
 		l.protected = true
 		return nil
 	}
-	if l.session == nil {
-		s, err := w.pool.Take(ctx, l.number)
-		if err != nil {
-			return fmt.Errorf("session for lane %d (%s): %w", l.number, l.names(), err)
-		}
-		l.session = s
+	if err := w.freshen(ctx, &l.session, l.number); err != nil {
+		return fmt.Errorf("session for lane %d (%s): %w", l.number, l.names(), err)
 	}
 	l.seq++
 	owner := w.claim.Owner()
@@ -156,6 +152,21 @@ func (w *exactlyOnce) begin(ctx context.Context, l *lane, protect bool) error {
 		return fmt.Errorf("start branch %s: %w", id, err)
 	}
 	l.began(id)
+	return nil
+}
+
+// freshen makes *session one that answers: an idle one that the server closed or lost meanwhile is replaced, which is
+// better known before XA START than in a branch.
+func (c *connection) freshen(ctx context.Context, session **xa.Session, lane uint32) error {
+	if *session != nil {
+		c.pool.Return(*session)
+		*session = nil
+	}
+	s, err := c.pool.Take(ctx, lane)
+	if err != nil {
+		return err
+	}
+	*session = s
 	return nil
 }
 

@@ -492,3 +492,57 @@ func TestLeavesForeignBranchesAlone(t *testing.T) {
 		require.Contains(t, r.server.Scan(t), foreign)
 	})
 }
+
+// Between two checkpoints no branch is open: a session that the server closed then costs nothing.
+func TestT55_G003_G004_SessionsClosedByTheServerWhileIdleAreReplaced(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, server servertest.Server) {
+		for _, mode := range []Mode{ExactlyOnce, AtLeastOnce} {
+			t.Run(mode.String(), func(t *testing.T) {
+				r := newRig(t, server)
+				r.change = func(c *Config) { insertOnly(c); c.Mode = mode }
+				s := r.open()
+				insert(t, s, 0)
+				require.NoError(t, s.Checkpoint(t.Context()))
+				require.Positive(t, r.killSessions())
+				insert(t, s, 1)
+				require.NoError(t, s.Finish(t.Context()))
+				require.Equal(t, int64(2), r.visible("events"))
+			})
+		}
+	})
+}
+
+func TestT55_SessionClosedByTheServerInABranchFailsTheTaskAndLosesNothing(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, server servertest.Server) {
+		r := newRig(t, server)
+		s, err := Open(t.Context(), r.config())
+		require.NoError(t, err)
+		write(t, s, 0)
+		require.NoError(t, s.Checkpoint(t.Context()))
+		write(t, s, 1)
+		require.Positive(t, r.killSessions())
+		err = s.Checkpoint(t.Context())
+		require.ErrorIs(t, err, xa.ErrSessionLost)
+		require.NoError(t, s.Close())
+		r.finish(4)
+	})
+}
+
+// killSessions ends every session in the rig's database, waits until they are gone, and tells how many there were.
+func (r *rig) killSessions() int {
+	r.t.Helper()
+	rows, err := r.db.QueryContext(r.t.Context(), "SELECT id FROM information_schema.processlist WHERE db = ?", r.database)
+	require.NoError(r.t, err)
+	var list []int64
+	for rows.Next() {
+		var id int64
+		require.NoError(r.t, rows.Scan(&id))
+		list = append(list, id)
+	}
+	require.NoError(r.t, errors.Join(rows.Err(), rows.Close()))
+	for _, id := range list {
+		servertest.Exec(r.t, r.db, fmt.Sprintf("KILL CONNECTION %d", id))
+	}
+	require.Eventually(r.t, func() bool { return r.sessions() == 0 }, 5*time.Second, 5*time.Millisecond)
+	return len(list)
+}
