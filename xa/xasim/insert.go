@@ -1,0 +1,422 @@
+package xasim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xasink/xasink/xa/xasim/internal/datum"
+	"github.com/xasink/xasink/xa/xasim/internal/syntax"
+)
+
+// inserting is one INSERT or REPLACE under way.
+type inserting struct {
+	session *session
+	t       *transaction
+	table   *table
+	insert  *syntax.Insert
+	args    []datum.Value
+	at      []int // the columns that are given
+	updates []assigning
+	first   uint64 // the first AUTO_INCREMENT value made
+	// zeroMakes: 0 asks for an AUTO_INCREMENT value, as NULL does.
+	zeroMakes bool
+}
+
+// assigning is column = value.
+type assigning struct {
+	at int
+	x  compiled
+}
+
+// prepareInsert checks an INSERT without executing it.
+func (s *session) prepareInsert(n *syntax.Insert, c *command) (*inserting, error) {
+	tbl, err := s.find(n.Table)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case s.lacks(InsertRows):
+		return nil, s.errDenied("INSERT", tbl)
+	case len(n.Update) > 0 && s.lacks(UpdateRows):
+		return nil, s.errDenied("UPDATE", tbl)
+	case n.Replace && s.lacks(DeleteRows):
+		return nil, s.errDenied("DELETE", tbl)
+	case n.Ignore && (len(n.Update) > 0 || n.Query != nil):
+		return nil, unsupported("this kind of INSERT IGNORE", c.text)
+	}
+	in := &inserting{session: s, table: tbl, insert: n, args: c.args,
+		zeroMakes: !strings.Contains(s.variables["sql_mode"], "NO_AUTO_VALUE_ON_ZERO")}
+	for _, name := range n.Columns {
+		at := tbl.column(name)
+		if at < 0 {
+			return nil, errNoColumn(name, "field list")
+		}
+		if slices.Contains(in.at, at) {
+			return nil, failure(1110, "42000", "Column '%s' specified twice", name)
+		}
+		in.at = append(in.at, at)
+	}
+	if n.Columns == nil && (len(n.Rows) == 0 || len(n.Rows[0]) > 0) {
+		for i := range tbl.columns {
+			in.at = append(in.at, i)
+		}
+	}
+	for i, r := range n.Rows {
+		if len(r) != len(in.at) {
+			return nil, failure(1136, "21S01", "Column count doesn't match value count at row %d", i+1)
+		}
+	}
+	sc := &scope{session: s, slots: tbl.slots(""), clause: "field list", text: c.text, table: tbl}
+	in.updates, err = sc.assignments(tbl, n.Update)
+	return in, err
+}
+
+// assignments compiles SET or ON DUPLICATE KEY UPDATE.
+func (sc *scope) assignments(tbl *table, list []syntax.Assignment) ([]assigning, error) {
+	var out []assigning
+	for _, a := range list {
+		at := tbl.column(a.Column)
+		if at < 0 {
+			return nil, errNoColumn(a.Column, "field list")
+		}
+		x, err := sc.compile(a.X)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, assigning{at, x})
+	}
+	return out, nil
+}
+
+// insert executes an INSERT or REPLACE.
+func (s *session) insert(t *transaction, n *syntax.Insert, c *command) (*result, error) {
+	in, err := s.prepareInsert(n, c)
+	if err != nil {
+		return nil, err
+	}
+	in.t = t
+	if err := s.use(t, in.table); err != nil {
+		return nil, err
+	}
+	out := &result{}
+	add := func(i int, values []datum.Value) error {
+		r, err := in.row(values, i+1)
+		if err != nil {
+			return err
+		}
+		affected, err := in.one(r, i+1)
+		out.affected += affected
+		return err
+	}
+	if n.Query != nil {
+		r, err := s.query(t, n.Query, c)
+		if err != nil {
+			return nil, err
+		}
+		if len(r.columns) != len(in.at) {
+			return nil, failure(1136, "21S01", "Column count doesn't match value count at row 1")
+		}
+		for i, values := range r.rows {
+			if err := add(i, values); err != nil {
+				return nil, err
+			}
+		}
+	} else {
+		sc := &scope{session: s, clause: "field list", text: c.text}
+		for i, list := range n.Rows {
+			values, err := in.evaluate(sc, list)
+			if err != nil {
+				return nil, err
+			}
+			if err := add(i, values); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if out.insertID = in.first; in.first > 0 {
+		s.insertID = in.first
+	}
+	return out, nil
+}
+
+// evaluate computes the values of one row; DEFAULT is the column's default.
+func (in *inserting) evaluate(sc *scope, list []syntax.Expr) ([]datum.Value, error) {
+	values := make([]datum.Value, len(list))
+	for i, x := range list {
+		switch x := x.(type) {
+		case syntax.Literal:
+			values[i] = x.Value
+		case syntax.Default:
+			v, err := in.missing(in.at[i])
+			if err != nil {
+				return nil, err
+			}
+			values[i] = v
+		default:
+			v, err := sc.constant(x, in.args)
+			if err != nil {
+				return nil, err
+			}
+			values[i] = v
+		}
+	}
+	return values, nil
+}
+
+// missing is the value of a column that is not given.
+func (in *inserting) missing(at int) (datum.Value, error) {
+	c := &in.table.columns[at]
+	switch {
+	case c.now:
+		return in.session.shown(datum.String(in.session.now(c.kind))), nil
+	case c.hasDefault && c.kind.IsTimestamp():
+		return in.session.shown(c.value), nil
+	case c.hasDefault, c.nullable, c.auto:
+		return c.value, nil
+	}
+	return datum.Value{}, failure(1364, "HY000", "Field '%s' doesn't have a default value", c.name)
+}
+
+// row is the new row as the table stores it. number counts the rows of the statement from 1.
+func (in *inserting) row(given []datum.Value, number int) (row, error) {
+	tbl := in.table
+	r := make(row, len(tbl.columns))
+	set := make([]bool, len(tbl.columns))
+	for i, at := range in.at {
+		r[at], set[at] = given[i], true
+	}
+	for at := range tbl.columns {
+		c := &tbl.columns[at]
+		if !set[at] {
+			v, err := in.missing(at)
+			if err != nil {
+				return nil, err
+			}
+			r[at] = v
+		}
+		if c.auto && (r[at].IsNull() || in.zeroMakes && r[at].IsNumber() && r[at].AsInt() == 0) {
+			r[at] = datum.Uint64(tbl.nextAuto)
+			if in.first == 0 {
+				in.first = tbl.nextAuto
+			}
+		}
+		stored, err := in.session.store(tbl, c, r[at], number)
+		if err != nil {
+			return nil, err
+		}
+		r[at] = stored
+		if c.auto {
+			tbl.nextAuto = max(tbl.nextAuto, uint64(stored.AsInt())+1)
+		}
+	}
+	return r, nil
+}
+
+// store is what column c keeps of v.
+func (s *session) store(tbl *table, c *column, v datum.Value, number int) (datum.Value, error) {
+	if v.IsNull() {
+		if !c.nullable {
+			return v, failure(1048, "23000", "Column '%s' cannot be null", c.name)
+		}
+		return v, nil
+	}
+	stored, problem := c.kind.Store(s.incoming(c.kind, v), s.server.kind.storing(s.variables["sql_mode"]))
+	if problem == nil {
+		return stored, nil
+	}
+	name := c.name
+	switch {
+	case problem.Number == 3140:
+		name = tbl.name + "." + c.name
+	case problem.Number == 4025:
+		return v, failure(4025, "23000", "CONSTRAINT `%s.%s` failed for `%s`.`%s`", tbl.name, c.name, tbl.database, tbl.name)
+	}
+	state := map[uint16]string{1264: "22003", 1406: "22001", 1292: "22007", 1265: "01000", 3140: "22032", 1366: "HY000"}[problem.Number]
+	if s.server.kind.mariadb && (problem.Number == 1366 || problem.Number == 1292) {
+		// MariaDB quotes these columns with their tables.
+		text := fmt.Sprintf(problem.Text, "\x00", number)
+		text = strings.ReplaceAll(text, "'\x00'", "`"+tbl.database+"`.`"+tbl.name+"`.`"+c.name+"`")
+		if problem.Number == 1366 {
+			state = "22007"
+		}
+		return v, failure(problem.Number, state, "%s", text)
+	}
+	return v, failure(problem.Number, state, "%s", fmt.Sprintf(problem.Text, name, number))
+}
+
+// incoming is v as it is stored: a TIMESTAMP comes in the session's time zone.
+func (s *session) incoming(kind datum.Type, v datum.Value) datum.Value {
+	if !kind.IsTimestamp() || v.IsNull() || v.IsNumber() {
+		return v
+	}
+	by, _ := offset(s.variables["time_zone"])
+	if by == 0 {
+		return v
+	}
+	return datum.String(datum.Shift(v.Text(), -by))
+}
+
+// one inserts one row, and gives the number of rows that the server counts for it.
+func (in *inserting) one(r row, number int) (int64, error) {
+	mode := shared
+	if in.insert.Replace || len(in.updates) > 0 {
+		mode = exclusive
+	}
+	counted := int64(1)
+	key := in.table.rowKey(r)
+	for {
+		at, err := in.session.conflict(in.t, in.table, key, r, mode, nil)
+		if err != nil {
+			return 0, err
+		}
+		if at == nil {
+			if err := in.session.lockNew(in.t, in.table, key, r); err != nil {
+				return 0, err
+			}
+			// The wait for a lock may have let somebody else in.
+			if at, err = in.session.conflict(in.t, in.table, key, r, mode, nil); err != nil {
+				return 0, err
+			}
+		}
+		switch {
+		case at == nil:
+			in.session.place(in.t, in.table, key, r)
+			return counted, nil
+		case in.insert.Ignore:
+			in.t.changes = append(in.t.changes, met{})
+			in.session.warnings++
+			return 0, nil
+		case len(in.updates) > 0:
+			return in.session.change(in.t, in.table, at.key, in.updates, &frame{session: in.session, args: in.args, given: r}, number, 2)
+		case in.insert.Replace:
+			// The row that stands in the way goes; there may be another one.
+			if err := in.session.remove(in.t, in.table, at.key); err != nil {
+				return 0, err
+			}
+			counted++
+		default:
+			return 0, at.duplicate(in.session.server.kind, in.table, r)
+		}
+	}
+}
+
+// clash is a row that a new one cannot stand beside.
+type clash struct {
+	key string
+	in  *index
+}
+
+func (c *clash) duplicate(k Kind, t *table, r row) error {
+	text := ""
+	for i, at := range c.in.at {
+		if i > 0 {
+			text += "-"
+		}
+		text += r[at].Text()
+	}
+	name := t.name + "." + c.in.name
+	if k.mariadb {
+		name = c.in.name
+	}
+	return failure(1062, "23000", "Duplicate entry '%s' for key '%s'", text, name)
+}
+
+// conflict looks for the first unique key in which r is a duplicate. What it finds is locked with mode, also where it
+// turns out to be no duplicate. own, if it is not nil, is the row that r replaces.
+func (s *session) conflict(t *transaction, tbl *table, key string, r row, mode lockMode, own *string) (*clash, error) {
+	if own == nil || *own != key {
+		if v := tbl.rows.get(key); v != nil {
+			if err := s.acquire(t, lockKey{tbl.rows, key}, mode); err != nil {
+				return nil, err
+			}
+			if v = tbl.rows.get(key); v != nil && v.seen(t) != nil {
+				return &clash{key, tbl.primary}, nil
+			}
+		}
+	}
+	for _, i := range tbl.unique {
+		name, null := tbl.key(i, r)
+		e := i.entries.get(name)
+		if null || e == nil {
+			continue
+		}
+		if entry := e.seen(t); own != nil && entry != nil && *entry == *own && e.writer == nil {
+			continue
+		}
+		if err := s.acquire(t, lockKey{i.entries, name}, mode); err != nil {
+			return nil, err
+		}
+		e = i.entries.get(name)
+		if e == nil {
+			continue
+		}
+		if entry := e.seen(t); entry != nil && (own == nil || *entry != *own) {
+			if mode == exclusive {
+				if err := s.acquire(t, lockKey{tbl.rows, *entry}, exclusive); err != nil {
+					return nil, err
+				}
+			}
+			return &clash{*entry, i}, nil
+		}
+	}
+	return nil, nil
+}
+
+// lockNew takes the locks of a row that is about to be inserted.
+func (s *session) lockNew(t *transaction, tbl *table, key string, r row) error {
+	if err := s.acquire(t, lockKey{tbl.rows, key}, exclusive); err != nil {
+		return err
+	}
+	for _, i := range tbl.unique {
+		if name, null := tbl.key(i, r); !null {
+			if err := s.acquire(t, lockKey{i.entries, name}, exclusive); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place puts a new row into the table and its unique keys. Nothing stands in its way, and its locks are held.
+func (s *session) place(t *transaction, tbl *table, key string, r row) {
+	write(t, tbl.rows, tbl.rows.at(key), &r)
+	for _, i := range tbl.unique {
+		if name, null := tbl.key(i, r); !null {
+			write(t, i.entries, i.entries.at(name), &key)
+		}
+	}
+}
+
+// leave makes i name the row no more.
+func (s *session) leave(t *transaction, i *index, tbl *table, r row) error {
+	name, null := tbl.key(i, r)
+	if null {
+		return nil
+	}
+	if err := s.acquire(t, lockKey{i.entries, name}, exclusive); err != nil {
+		return err
+	}
+	write(t, i.entries, i.entries.at(name), nil)
+	return nil
+}
+
+// remove deletes the row of key, which t has locked.
+func (s *session) remove(t *transaction, tbl *table, key string) error {
+	if err := s.acquire(t, lockKey{tbl.rows, key}, exclusive); err != nil {
+		return err
+	}
+	v := tbl.rows.get(key)
+	if v == nil || v.seen(t) == nil {
+		return errors.New("xasim: a row to delete is gone")
+	}
+	r := *v.seen(t)
+	for _, i := range tbl.unique {
+		if err := s.leave(t, i, tbl, r); err != nil {
+			return err
+		}
+	}
+	write(t, tbl.rows, v, nil)
+	return nil
+}
