@@ -77,7 +77,7 @@ func currentUser(ctx context.Context, q xa.Queryer) string {
 	if err != nil {
 		return ""
 	}
-	defer rows.Close() //nolint:errcheck // a failed close cannot make the name wrong
+	defer func() { _ = rows.Close() }() // a failed close cannot make the name wrong
 	var user string
 	if rows.Next() && rows.Scan(&user) == nil && rows.Err() == nil {
 		return user

@@ -155,6 +155,7 @@ func TestAdoptEndsOldSessions(t *testing.T) {
 // A crash at each effect of an adoption: the same order again finishes it; or an ordinary opening does, unless it
 // stops, and then the order does. Either way each fate is carried out, once.
 func TestAdoptMayBeRepeatedAfterACrash(t *testing.T) {
+	t.Parallel()
 	for _, ordinary := range []bool{false, true} {
 		name := "the same order again"
 		if ordinary {

@@ -70,7 +70,7 @@ func (r *recovering) planOnce(ctx context.Context) error {
 }
 
 func (r *recovering) actions(kind ActionKind) []Action {
-	return slices.DeleteFunc(slices.Clone(r.report.Actions), func(a Action) bool { return a.Kind != kind })
+	return ofKind(r.report.Actions, kind)
 }
 
 // read scans until two scans agree on the job's branches, and then reads the proof rows, all on one session: it was
@@ -117,8 +117,8 @@ func (r *recovering) logPlan(ctx context.Context) {
 		if a.Kind == ActionUntouched {
 			level = slog.LevelDebug
 		}
-		r.log.Log(ctx, level, "recovery: "+a.Kind.String(), slog.String("job", r.owner.Job),
-			slog.String("branch", a.XID.String()), slog.String("reason", a.Reason))
+		r.log.Log(ctx, level, "the plan for a branch", slog.String("job", r.owner.Job), slog.String("action", a.Kind.String()),
+			slog.String("branch", a.XID.String()), slog.String("reason", a.Reason), slog.String("evidence", a.Evidence.String()))
 	}
 }
 
@@ -148,7 +148,7 @@ func (r *recovering) whole(ctx context.Context, lost *LostError) error {
 		return errors.Join(lost, err)
 	}
 	actions, stop := Plan(r.owner.Job, r.opening.Decisions, r.owner.Epoch, scan, r.proofs)
-	if stop != nil || !slices.ContainsFunc(actions, func(a Action) bool { return a.Kind == ActionLost }) {
+	if stop != nil || len(ofKind(actions, ActionLost)) == 0 {
 		return lost
 	}
 	full := reportLost(r.server.Address(), r.owner, r.opening.Decisions, actions, r.proofs, time.Now())

@@ -100,6 +100,7 @@ func TestG062_UnknownAndAbsentIsLost(t *testing.T) {
 
 // T06: the connection fails twice, the third attempt is the one. G066: the answer is lost, the effect is there.
 func TestT06_LostConnectionsAreRepeated(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{
 		"fail@before:xa-commit#1,fail@before:xa-commit#2", "fail@after:xa-commit#1",
 	} {
@@ -334,6 +335,7 @@ func (o onPoint) String() string { return "do@" + o.point.String() }
 
 // N12, N16: an orphan that is gone before the ROLLBACK is a quiet success; a lost answer is repeated.
 func TestN12_RollbackOfWhatIsGone(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{"fail@after:xa-rollback#1", "fail@before:xa-rollback#1,fail@before:xa-rollback#2"} {
 		t.Run(script, func(t *testing.T) {
 			onServers(t, func(t *testing.T, b *bench) {

@@ -57,6 +57,7 @@ func (c *crash) freezes(do func() error) (frozen bool, thaw func() error) {
 // happens, and the last. The next start is an ordinary one and ends with everything in its place. On attached servers,
 // where each opening waits for the detach wait, only the effects that differ there are cut, the first time.
 func TestCrashAtEachStepOfAnOpening(t *testing.T) {
+	t.Parallel()
 	differ := []fault.Op{fault.LedgerRaise, fault.Kill, fault.Recover, fault.Commit, fault.Rollback, fault.DecisionWrite}
 	for name, world := range map[string]func(t *testing.T, b *bench){
 		"the very first": func(*testing.T, *bench) {},

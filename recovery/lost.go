@@ -12,9 +12,9 @@ import (
 	"github.com/xasink/xasink/xa"
 )
 
-// LostError: branches that a decision lists are neither prepared nor committed, so rows would be missing. Where it
-// comes from Commit it names the branch and the cause; from Recover the report is complete. Nothing was committed or
-// rolled back because of it.
+// LostError means that branches that a decision lists are neither prepared nor committed, so that rows would be missing.
+// Where it comes from Commit it names the branch and the cause; from Recover the report is complete. Nothing was
+// committed or rolled back because of it.
 type LostError struct {
 	Job       string
 	Server    string // address
@@ -123,13 +123,11 @@ func reportLost(address string, owner Owner, decisions []state.Decision, actions
 	e := &LostError{
 		Job: owner.Job, Server: address, Epoch: owner.Epoch, Decision: current.Number, Time: now, To: current.Positions,
 	}
-	for _, a := range actions {
-		switch a.Kind {
-		case ActionLost:
-			e.Lost = append(e.Lost, LostBranch{ID: a.ID, Range: rangeOf(current, a.ID)})
-		case ActionCommit:
-			e.Prepared = append(e.Prepared, a.ID)
-		}
+	for _, a := range ofKind(actions, ActionLost) {
+		e.Lost = append(e.Lost, LostBranch{ID: a.ID, Range: rangeOf(current, a.ID)})
+	}
+	for _, a := range ofKind(actions, ActionCommit) {
+		e.Prepared = append(e.Prepared, a.ID)
 	}
 	target, found := e.target(decisions)
 	if found {

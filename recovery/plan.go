@@ -217,6 +217,11 @@ func (p *planner) stopOf(kind StopKind, ids []xa.ID) *Stop {
 	return s
 }
 
+// ofKind are the actions of one kind, in their order.
+func ofKind(actions []Action, kind ActionKind) []Action {
+	return slices.DeleteFunc(slices.Clone(actions), func(a Action) bool { return a.Kind != kind })
+}
+
 func compareActions(a, b Action) int {
 	return cmp.Or(
 		cmp.Compare(a.Kind, b.Kind),

@@ -1,6 +1,7 @@
 package recovery_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,37 @@ func TestT10_LostBranchStopsWithTheWholeReport(t *testing.T) {
 		require.NotEmpty(t, lost.Ways)
 		require.Equal(t, []int{4}, b.rows(t))
 		require.ElementsMatch(t, []xa.ID{b.id(1, 2, 1), b.id(1, 2, 3)}, b.prepared(t))
+	})
+}
+
+// T09, N09, G078: a scan that cannot see is an error at whatever step, never an empty list, and nothing is concluded.
+func TestT09_ScanThatCannotSeeIsAnError(t *testing.T) {
+	onServers(t, func(t *testing.T, b *bench) {
+		b.dead(t, b.id(1, 2, 1), 1)
+		b.dead(t, b.id(1, 2, 2), 2)
+		b.list(t, b.id(1, 2, 1))
+		var scans atomic.Int64
+		w := b.wired(t, &wire{})
+		for refused := int64(1); refused <= 4; refused++ {
+			scans.Store(0)
+			w.set(func(statement string) error {
+				if statement == "XA RECOVER" && scans.Add(1) == refused {
+					return refusal(1401, "XAER_RMERR")
+				}
+				return nil
+			})
+			_, err := b.open(t)
+			if scans.Load() < refused {
+				break // an opening needs no more scans than that
+			}
+			require.ErrorIs(t, err, xa.ErrNoRecoverPrivilege)
+			require.Len(t, b.prepared(t), 2)
+			require.Empty(t, b.rows(t))
+		}
+		w.set(nil)
+		_, err := b.open(t)
+		require.NoError(t, err)
+		requireCommitted(t, b)
 	})
 }
 

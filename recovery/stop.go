@@ -120,8 +120,8 @@ func listed(ids []xa.ID) string {
 	return strings.Join(names, ", ")
 }
 
-// ServerError: the server restarted, or is another one, since recovery saw it. It ends the task; only a new recovery
-// may trust the server again.
+// ServerError means that the server restarted, or is another one, since recovery saw it. It ends the task; only a new
+// recovery may trust the server again.
 type ServerError struct {
 	Job     string
 	Address string

@@ -2,6 +2,7 @@ package recovery_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,8 +42,12 @@ func TestSweepOfALateOrphan(t *testing.T) {
 			require.Contains(t, b.prepared(t), b.id(2, 2, 1), "left for the next sweep")
 		}
 		end()
+		start := time.Now()
 		again, err := o.sweep(t)
 		require.NoError(t, err)
+		if b.attached() {
+			require.GreaterOrEqual(t, time.Since(start), recovery.MinDetachWait, "it may still be held")
+		}
 		require.Equal(t, 1, n+again)
 		require.ElementsMatch(t, []xa.ID{listed, own}, b.prepared(t))
 		require.Contains(t, b.scan(t), foreign)

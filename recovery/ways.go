@@ -2,8 +2,6 @@ package recovery
 
 import (
 	"fmt"
-
-	"github.com/xasink/xasink/xa"
 )
 
 // The ways on that several stops share. They name Go calls of this package, and SQL to look or to act by hand.
@@ -44,23 +42,18 @@ func wayRestart() Way {
 	}
 }
 
-// settleByHand is the SQL that commits and the one that rolls back a branch, for an operator who takes the decision.
-func settleByHand(id xa.ID) []string {
-	return []string{"XA COMMIT " + id.XID().SQL(), "XA ROLLBACK " + id.XID().SQL()}
-}
-
-// explain is reason and ways of a stop that Plan found.
+// explain is reason and ways of a stop that a plan can find: StopFenced, StopTakenBack or StopStoreBehind.
 func (p *planner) explain(s *Stop) (string, []Way) {
 	n := len(s.Branches)
-	switch s.Kind {
-	case StopFenced:
+	switch {
+	case s.Kind == StopFenced:
 		return fmt.Sprintf("%s prepared under epoch %d or a later one, and %d is our claim: a newer owner works on this job",
 				count(n, "branch is", "branches are"), p.epoch, p.epoch),
 			[]Way{
 				{What: "let the newer owner work; this process is done with the job"},
 				wayLook(p.job, ""),
 			}
-	case StopTakenBack:
+	case s.Kind == StopTakenBack:
 		return fmt.Sprintf("decision %d knows %s as committed and the server no longer does: it lost commits that it had "+
 				"acknowledged (a crash without durable settings, a restored backup, a failover to a replica that was behind)",
 				p.current.Number, count(n, "branch", "branches")),
@@ -70,7 +63,7 @@ func (p *planner) explain(s *Stop) (string, []Way) {
 				wayAdopt(p.job, "if the server stays as it is: find out up to which position its rows are whole"),
 				wayReset(p.job, "if every table can be written again from the start"),
 			}
-	case StopStoreBehind:
+	default:
 		return fmt.Sprintf("%s committed beyond what decision %d knows, and listed by no kept decision: the state store is older "+
 				"than the database (an old copy of it was put back)", count(n, "branch is", "branches are"), p.current.Number),
 			[]Way{
@@ -80,7 +73,6 @@ func (p *planner) explain(s *Stop) (string, []Way) {
 				wayReset(p.job, "if every table can be written again from the start"),
 			}
 	}
-	return "", nil
 }
 
 func count(n int, one, many string) string {

@@ -3,7 +3,7 @@ package recovery_test
 import (
 	"context"
 	"database/sql/driver"
-	"io"
+	"errors"
 	"sync"
 	"testing"
 
@@ -17,14 +17,14 @@ import (
 type wire struct {
 	driver.Connector
 	mu sync.Mutex
-	// answer is asked for each statement: nil passes it on, errOK answers OK without the server, any other error is
-	// the answer. rewrite changes queries.
+	// answer is asked for each statement: nil passes it on, errOK answers OK without the server (not for queries), any
+	// other error is the answer. rewrite changes queries.
 	answer  func(statement string) error
 	rewrite func(query string) string
 }
 
 // errOK lets a statement look as if it had been executed.
-var errOK = io.EOF
+var errOK = errors.New("OK")
 
 func (w *wire) set(answer func(statement string) error) {
 	w.mu.Lock()
@@ -56,17 +56,20 @@ type wireConn struct {
 }
 
 func (c *wireConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	switch err := c.wire.ask(query); err {
-	case nil:
+	err := c.wire.ask(query)
+	switch {
+	case err == nil:
 		return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
-	case errOK:
+	case errors.Is(err, errOK):
 		return driver.RowsAffected(0), nil
-	default:
-		return nil, err
 	}
+	return nil, err
 }
 
 func (c *wireConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.wire.ask(query); err != nil {
+		return nil, err
+	}
 	if c.wire.rewrite != nil {
 		query = c.wire.rewrite(query)
 	}
