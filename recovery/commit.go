@@ -77,7 +77,7 @@ type committing struct {
 	session  *xa.Session // to send the next COMMIT on; nil: take a fresh one
 	preparer *xa.Session // the caller's, nil where there is none
 	last     error       // of the latest attempt
-	doubt    error       // of the latest COMMIT whose outcome is in doubt
+	doubt    error       // of the latest COMMIT after which the branch need not be prepared any more
 	unknown  int         // answers of unknown meaning
 }
 
@@ -94,7 +94,7 @@ func (c *committing) run(ctx context.Context) error {
 	}
 }
 
-// givenUp is the error after the last attempt. Where a COMMIT is in doubt, that is what xa.OutcomeOf finds.
+// givenUp is the error after the last attempt. Where a COMMIT is in doubt, xa.OutcomeOf finds that one.
 func (c *committing) givenUp() error {
 	if c.doubt == nil {
 		return &xa.Error{Verb: xa.VerbCommit, ID: c.id.XID(), Outcome: xa.Refused, Server: c.server.Address(),
@@ -124,8 +124,11 @@ func (c *committing) attempt(ctx context.Context) (done bool, err error) {
 	case err == nil && (held || !c.attached()):
 		return true, nil
 	case err == nil:
+		c.doubt = &xa.Error{Verb: xa.VerbCommit, ID: c.id.XID(), Outcome: xa.InDoubt, Server: c.server.Address(),
+			Err: errors.New("the server answered OK to a session that did not prepare the branch, which proves nothing")}
 		return c.settle(ctx, nil)
 	case errors.Is(err, xa.ErrRolledBack):
+		c.doubt = err
 		return c.settle(ctx, err)
 	case xa.OutcomeOf(err) == xa.InDoubt:
 		c.last, c.doubt = err, err
@@ -221,7 +224,7 @@ func (c *committing) settle(ctx context.Context, cause error) (done bool, err er
 func (c *committing) free(ctx context.Context, cause error) error {
 	c.last = cause
 	if cause == nil {
-		c.last = fmt.Errorf("the server answered OK, and the branch is still prepared")
+		c.last = errors.New("the server answered OK, and the branch is still prepared")
 	}
 	if err := c.endHolders(ctx, c.id, c.session.ConnectionID()); err != nil {
 		return c.note(err)

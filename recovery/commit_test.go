@@ -73,6 +73,33 @@ func TestCommitChecksTheLedgerOnAttachedServers(t *testing.T) {
 	})
 }
 
+// However often an attached server says OK: without a proof row it is no success.
+func TestOKWithoutAnEffectIsNeverBelieved(t *testing.T) {
+	onServers(t, func(t *testing.T, b *bench) {
+		if !b.attached() {
+			t.Skip("on a detached server an OK is proof")
+		}
+		w := b.wired(t, &wire{})
+		o, err := b.open(t)
+		require.NoError(t, err)
+		id := b.id(1, 2, 1)
+		b.zombie(t, id, 1)()
+		w.set(func(statement string) error {
+			if strings.HasPrefix(statement, "XA COMMIT") {
+				return errOK
+			}
+			return nil
+		})
+		err = recovery.Commit(t.Context(), recovery.CommitRequest{
+			Server: b.server, Pool: o.pool, Lane: recovery.LaneCommitter, Ledger: b.ledger, Owner: o.owner,
+			Bounds: state.Bounds{Lanes: 4, Marks: 4}, ID: id, Deadline: 4 * time.Second,
+		})
+		require.Equal(t, xa.InDoubt, xa.OutcomeOf(err))
+		require.ErrorContains(t, err, "proves nothing")
+		require.Equal(t, []xa.ID{id}, b.prepared(t))
+	})
+}
+
 // D02, F17, V07, N15: a branch that is committed already is a success, by its proof row alone.
 func TestD02_CommitTwice(t *testing.T) {
 	onServers(t, func(t *testing.T, b *bench) {

@@ -10,6 +10,8 @@
 //  5. Write the claim's own decision: the positions of the last one, and Report.Part. Only then the source starts, and
 //     only then may a branch carry the claim's epoch.
 //
-// A crash or an error at any step leaves a state from which the next opening goes on. While the job runs, [Commit]
-// commits one branch of an accepted decision, and [Sweep] rolls back what dead owners prepared late.
+// A crash or an error at any step leaves a state from which the next opening goes on; a [Stop] is for an operator, whose
+// ways on are [Adopt] and [Reset]. While the job runs, [Commit]
+// commits one branch of an accepted decision, [Sweep] rolls back what dead owners prepared late, and [Prunable] names the
+// proof rows that may go. A job is at its end when [Remaining] finds nothing.
 package recovery
