@@ -70,8 +70,9 @@ engine: tools
 servers-command:
 	@go build -C e2e -buildvcs=false -o $(BIN)/xasink-servers ./cmd/xasink-servers
 
+# Parallel beyond the cores: tests on servers wait more than they compute.
 root-tests:
-	go test -race -timeout 20m ./...
+	go test -race -parallel 8 -timeout 20m ./...
 
 # One package at a time: they start and kill servers of their own.
 e2e-tests:
