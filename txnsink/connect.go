@@ -48,6 +48,7 @@ func connect(ctx context.Context, cfg WriterConfig) (*connection, error) {
 	if c.ledger, err = ledger.New(cfg.LedgerDatabase); err != nil {
 		return nil, err
 	}
+	c.ledger = c.ledger.WithFaults(cfg.Faults)
 	zone, err := location(cfg.TimeZone)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 	for {
 		blocked, err := w.attempt(ctx, b)
 		if err != nil {
-			return w.poisoned(err)
+			return w.poisoned(ctx, err)
 		}
 		if blocked == nil {
 			break
@@ -78,7 +78,7 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 			if errors.Is(err, ErrNeedsCheckpoint) {
 				return err
 			}
-			return w.poisoned(err)
+			return w.poisoned(ctx, err)
 		}
 	}
 	w.count(func(s *Stats) { s.Writes++; s.RowsWritten += uint64(b.Len()) })
@@ -203,7 +203,7 @@ func (w *exactlyOnce) send(ctx context.Context, b *Batch, l *lane, protected boo
 			n, err = l.session.Exec(ctx, s.sql)
 		}
 		if err != nil {
-			return s.failed(b, fmt.Errorf("branch %s: %w", l.id, err))
+			return s.failed(b, err)
 		}
 		if err := s.checkAffected(n); err != nil {
 			return fmt.Errorf("branch %s: %w", l.id, err)
@@ -270,8 +270,8 @@ func (w *exactlyOnce) blockedError(ctx context.Context, wait *lockWaitError) err
 
 // poisoned rolls back the open branches of the touched lanes, so that their locks are free before the caller closes,
 // and gives err (rule 3). Sessions that cannot be rolled back are ended by Close.
-func (w *exactlyOnce) poisoned(err error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+func (w *exactlyOnce) poisoned(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	for _, l := range w.work {
 		if !l.open {
@@ -304,7 +304,7 @@ func (w *exactlyOnce) closeFull(ctx context.Context) error {
 			continue
 		}
 		if err := w.prepare(ctx, l); err != nil {
-			return w.poisoned(err)
+			return w.poisoned(ctx, err)
 		}
 	}
 	return nil
@@ -362,7 +362,7 @@ func (w *exactlyOnce) Flush(ctx context.Context) (err error) {
 	for _, l := range w.work {
 		if l.open && w.maySplit(l) {
 			if err := w.prepare(ctx, l); err != nil {
-				return w.poisoned(err)
+				return w.poisoned(ctx, err)
 			}
 		}
 	}
@@ -382,7 +382,7 @@ func (w *exactlyOnce) Prepare(ctx context.Context) (part state.Part, err error) 
 	for _, l := range w.work {
 		if l.open {
 			if err := w.prepare(ctx, l); err != nil {
-				return state.Part{}, w.poisoned(err)
+				return state.Part{}, w.poisoned(ctx, err)
 			}
 		}
 	}

@@ -531,18 +531,24 @@ func TestT55_SessionClosedByTheServerInABranchFailsTheTaskAndLosesNothing(t *tes
 // killSessions ends every session in the rig's database, waits until they are gone, and tells how many there were.
 func (r *rig) killSessions() int {
 	r.t.Helper()
-	rows, err := r.db.QueryContext(r.t.Context(), "SELECT id FROM information_schema.processlist WHERE db = ?", r.database)
-	require.NoError(r.t, err)
-	var list []int64
-	for rows.Next() {
-		var id int64
-		require.NoError(r.t, rows.Scan(&id))
-		list = append(list, id)
-	}
-	require.NoError(r.t, errors.Join(rows.Err(), rows.Close()))
+	list := r.sessionIDs()
 	for _, id := range list {
 		servertest.Exec(r.t, r.db, fmt.Sprintf("KILL CONNECTION %d", id))
 	}
 	require.Eventually(r.t, func() bool { return r.sessions() == 0 }, 5*time.Second, 5*time.Millisecond)
 	return len(list)
+}
+
+func (r *rig) sessionIDs() (list []int64) {
+	r.t.Helper()
+	rows, err := r.db.QueryContext(r.t.Context(), "SELECT id FROM information_schema.processlist WHERE db = ?", r.database)
+	require.NoError(r.t, err)
+	defer func() { require.NoError(r.t, rows.Close()) }()
+	for rows.Next() {
+		var id int64
+		require.NoError(r.t, rows.Scan(&id))
+		list = append(list, id)
+	}
+	require.NoError(r.t, rows.Err())
+	return list
 }

@@ -19,7 +19,8 @@ var timeTexts = map[class]string{
 
 // checkTimeText tells whether the column keeps all of v, if v is a date or time at all: that is the server's to say.
 func checkTimeText(c *column, v string) error {
-	i, ok := 0, false
+	i := 0
+	var ok bool
 	switch c.class {
 	case classTime:
 		if len(v) > 0 && v[0] == '-' {

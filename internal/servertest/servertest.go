@@ -133,7 +133,12 @@ func (s Server) Prepared(t testing.TB, job string) []xa.ID {
 // Scan is XA RECOVER.
 func (s Server) Scan(t testing.TB) []xa.XID {
 	t.Helper()
-	rows, err := s.DB(t).QueryContext(t.Context(), "XA RECOVER")
+	return scan(t.Context(), t, s.DB(t))
+}
+
+func scan(ctx context.Context, t testing.TB, db *sql.DB) []xa.XID {
+	t.Helper()
+	rows, err := db.QueryContext(ctx, "XA RECOVER")
 	require.NoError(t, err)
 	defer func() { _ = rows.Close() }()
 	var list []xa.XID
@@ -156,23 +161,11 @@ func (s Server) rollBack(t testing.TB, db *sql.DB, job string) {
 	defer cancel()
 	require.Eventually(t, func() bool {
 		left := 0
-		rows, err := db.QueryContext(ctx, "XA RECOVER")
-		require.NoError(t, err)
-		var mine []xa.XID
-		for rows.Next() {
-			var format int64
-			var gtrid, bqual int
-			var data []byte
-			require.NoError(t, rows.Scan(&format, &gtrid, &bqual, &data))
-			x := xa.XID{Format: format, GTRID: string(data[:gtrid]), BQUAL: string(data[gtrid : gtrid+bqual])}
+		for _, x := range scan(ctx, t, db) {
 			if id, ok := x.ID(); ok && id.Job == job {
-				mine = append(mine, x)
+				left++
+				_, _ = db.ExecContext(ctx, "XA ROLLBACK "+x.SQL())
 			}
-		}
-		require.NoError(t, rows.Close())
-		for _, x := range mine {
-			left++
-			_, _ = db.ExecContext(ctx, "XA ROLLBACK "+x.SQL())
 		}
 		return left == 0
 	}, 15*time.Second, 50*time.Millisecond, "branches of job %s are left on the server", job)

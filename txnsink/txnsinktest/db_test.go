@@ -251,11 +251,10 @@ func TestNothingIsSettledWhereNothingIsHeld(t *testing.T) {
 	holder := config()
 	holder.Job, holder.Store = "other", state.NewMemory()
 	h := open(t, db, holder)
-	s := open(t, db, config())
 	require.NoError(t, h.Write(t.Context(), event(h, 1), []byte("1")))
+	w, _ := begun(t, db, config().WriterConfig(uuid.New()), state.NewMemory())
 	var blocked *txnsink.BlockedError
-	require.ErrorAs(t, s.Write(t.Context(), event(s, 1), []byte("1")), &blocked)
-	require.Equal(t, map[txnsink.Reason]uint64{txnsink.ReasonOpening: 1}, s.Stats().Checkpoints)
+	require.ErrorAs(t, w.Write(t.Context(), event(w, 1)), &blocked)
 }
 
 func TestRecoveryTellsWhatItFound(t *testing.T) {
@@ -519,6 +518,23 @@ func TestProofRowsArePruned(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 	require.Len(t, db.Rows("events"), 60)
+}
+
+func TestWhatIsPrunedIsNotNamedAgain(t *testing.T) {
+	cfg := config().WriterConfig(uuid.New())
+	var seen fault.Recorder
+	cfg.Faults = &seen
+	w, claim := begun(t, txnsinktest.New(layouts...), cfg, state.NewMemory())
+	for id := range 4 {
+		require.NoError(t, w.Write(t.Context(), event(w, id)))
+		decide(t, w, claim)
+	}
+	decide(t, w, claim)
+	decide(t, w, claim)
+	pruned := seen.Count(fault.Before(fault.LedgerPrune))
+	require.Positive(t, pruned)
+	decide(t, w, claim)
+	require.Equal(t, pruned, seen.Count(fault.Before(fault.LedgerPrune)))
 }
 
 // TestAnEndedContext: a context that ended stops everything but what a decision has begun.

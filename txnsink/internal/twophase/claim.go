@@ -56,7 +56,7 @@ func New(owner recovery.Owner, report recovery.Report, decisions []state.Decisio
 // Owner holds the claim.
 func (c *Claim) Owner() recovery.Owner { return c.owner }
 
-// Ready: the claim's own decision is wholly committed, so that branches may carry the epoch.
+// Ready tells whether the claim's own decision is wholly committed, so that branches may carry the epoch.
 func (c *Claim) Ready() bool { return c.ready }
 
 // Current is the newest decision known to be accepted under this claim; nil before the claim's own.
