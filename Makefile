@@ -71,8 +71,10 @@ servers-command:
 	@go build -C e2e -buildvcs=false -o $(BIN)/xasink-servers ./cmd/xasink-servers
 
 # Parallel beyond the cores: tests on servers wait more than they compute.
+# The last needs servers that nobody else uses, as they are by then.
 root-tests:
-	go test -race -parallel 8 -timeout 20m ./...
+	go test -race -parallel 8 -timeout 30m ./...
+	go test -race -timeout 5m -run UnderAGlobalReadLock ./xa -own-server
 
 # One package at a time: they start and kill servers of their own.
 e2e-tests:
