@@ -104,7 +104,7 @@ type player struct {
 //
 //	open, close, flush, checkpoint, finish     of the sink; open notes what recovery did
 //	event ID [BODY], total NAME N AMOUNT, order ID [STATE], delete ID      one Write; several joined by +
-//	fail POINT#N      what fault.Parse reads, from the next open on; fail alone ends it
+//	fail POINT#N      what fault.Parse reads, from the next open on; fail alone ends it, and a short CommitTimeout with it
 //	store             a store that knows nothing; claim: another owner claims the job in the store
 func (p *player) play(script string) []string {
 	p.t.Helper()
@@ -152,6 +152,9 @@ func (p *player) do(step string, number int) (err error) {
 	case "finish":
 		return p.sink.Finish(ctx)
 	case "fail":
+		if len(words) == 1 {
+			p.target.cfg.CommitTimeout = 0
+		}
 		p.target.cfg.Faults, err = fault.Parse(strings.Join(words[1:], ""))
 		return err
 	case "store":
@@ -248,7 +251,7 @@ var scenarios = []struct {
 	{name: "fenced by a newer claim", script: "open; event 1 a; claim; event 2 b; checkpoint; checkpoint; close; open"},
 	{name: "PREPARE answered too late", script: "fail fail@after:xa-prepare#2; open; event 1 a; flush; event 2 b; flush; close; fail; open; event 2 b; finish"},
 	{name: "PREPARE never sent", script: "fail fail@before:xa-prepare#2; open; event 1 a; flush; event 2 b; checkpoint; close; fail; open; finish"},
-	{name: "COMMIT of a listed branch", change: func(c *txnsink.Config) { c.CommitTimeout = 10 * time.Millisecond },
+	{name: "COMMIT of a listed branch", change: func(c *txnsink.Config) { c.CommitTimeout = 2 * time.Second },
 		script: "fail fail@before:xa-commit; open; event 1 a; flush; event 2 b + order 1 x; checkpoint; flush; close; fail; open; event 3 c; finish"},
 	{name: "at least once", change: func(c *txnsink.Config) { c.Mode = txnsink.AtLeastOnce; c.BatchRows = 3 },
 		script: "open; order 1 a; flush; order 2 b; order 3 c + order 4 d; order 5 e; close; open; order 6 f; checkpoint; delete 1 + total x 1 1.5; finish"},
