@@ -31,7 +31,7 @@ test: engine servers-command ## everything: both modules, race detector, real My
 	@$(BIN)/xasink-servers -- $(MAKE) --no-print-directory root-tests e2e-tests
 
 test-unit: tools ## the root module without any server, under a minute
-	env -u XASINK_TEST_DSN -u XASINK_TEST_DSN_MARIADB go test -race -timeout 5m ./...
+	env -u XASINK_TEST_DSN -u XASINK_TEST_DSN_MARIADB go test -timeout 5m ./...
 
 test-e2e: engine servers-command ## only the tests of module e2e, on real servers
 	@$(BIN)/xasink-servers -- $(MAKE) --no-print-directory e2e-tests
