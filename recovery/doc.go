@@ -11,7 +11,7 @@
 //     only then may a branch carry the claim's epoch.
 //
 // A crash or an error at any step leaves a state from which the next opening goes on; a [Stop] is for an operator, whose
-// ways on are [Adopt] and [Reset]. While the job runs, [Commit]
-// commits one branch of an accepted decision, [Sweep] rolls back what dead owners prepared late, and [Prunable] names the
-// proof rows that may go. A job is at its end when [Remaining] finds nothing.
+// ways on are [Adopt] and [Reset]. While the job runs, [Commit] commits one branch of an accepted decision, [Sweep] rolls
+// back what dead owners prepared late, and [Prunable] names the proof rows that may go. A job is at its end when
+// [Remaining] finds nothing.
 package recovery
