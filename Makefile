@@ -85,3 +85,11 @@ $(BIN)/golangci-lint-$(LINT):
 	@mkdir -p $(BIN)/new
 	@GOBIN=$(BIN)/new go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT)
 	@mv $(BIN)/new/golangci-lint $@
+
+N    ?= 100000
+SEED ?= 0
+
+.PHONY: sim
+sim: tools ## simulate N crashes of whole sinks (default 100000), from SEED if it is given
+	@go test -c -o $(BIN)/sim ./internal/sim
+	@$(BIN)/sim -test.run '^TestRandom$$' -test.timeout 0 -sim.n=$(N) -sim.seed=$(SEED)

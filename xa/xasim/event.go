@@ -110,3 +110,10 @@ func (srv *Server) Events() []Event {
 	defer srv.mu.Unlock()
 	return slices.Clone(srv.events)
 }
+
+// EventsSince is Events without the first n.
+func (srv *Server) EventsSince(n int) []Event {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return slices.Clone(srv.events[min(n, len(srv.events)):])
+}

@@ -57,6 +57,8 @@ type Fault struct {
 	Contains string
 	// Session, if it is not 0, is the connection id that has to send it.
 	Session uint64
+	// User, if it is not "", is whose session has to send it.
+	User string
 	// Nth is which of the statements that fit is the first to be acted on, from 1; 0 is 1.
 	Nth int
 	// Times is how many are acted on, from there; 0 is 1, negative all.
@@ -106,7 +108,7 @@ func (srv *Server) Freeze(session uint64) error {
 // fits counts a statement, and tells whether f acts on it.
 func (f *Fault) fits(s *session, text string) bool {
 	switch {
-	case f.Session != 0 && f.Session != s.id,
+	case f.Session != 0 && f.Session != s.id, f.User != "" && f.User != s.account.User,
 		len(text) < len(f.Statement) || !strings.EqualFold(text[:len(f.Statement)], f.Statement),
 		!strings.Contains(text, f.Contains):
 		return false

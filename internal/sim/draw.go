@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/xasink/xasink/txnsink"
+	"github.com/xasink/xasink/xa/xasim"
+)
+
+// longestLife is the last fault point at which a drawn act may be; most workloads reach fewer.
+const longestLife = 220
+
+// Draw is the scenario of a seed.
+func Draw(seed uint64) Scenario {
+	r := rand.New(rand.NewPCG(seed, 0x5eed))
+	s := Scenario{
+		Kind: xasim.Kinds()[r.IntN(len(xasim.Kinds()))], Seed: seed, Records: 4 + r.IntN(24), Write: 1 + r.IntN(6),
+		Flush: r.IntN(4), Checkpoint: r.IntN(6), Segment: int64(r.IntN(8)),
+	}
+	if r.IntN(3) == 0 {
+		s.Pending = 5 + r.IntN(4)
+	}
+	if r.IntN(4) == 0 {
+		s.Pace = time.Duration(1+r.IntN(30)) * 100 * time.Millisecond
+	}
+	for _, k := range tables {
+		if r.IntN(2) == 0 {
+			s.Tables += string(k.letter)
+		}
+	}
+	if s.Tables == "" {
+		s.Tables = "et"
+	}
+	if r.IntN(12) == 0 {
+		s.Mode = txnsink.AtLeastOnce
+		s.Tables = []string{"o", "l", "ol"}[r.IntN(3)]
+	}
+	for range 2 + r.IntN(8) {
+		s.Lives = append(s.Lives, drawLife(r))
+	}
+	return s
+}
+
+// drawLife is one disturbance, now and then up to four of them, and mostly a death at the end.
+func drawLife(r *rand.Rand) Life {
+	var l Life
+	longest := longestLife
+	if r.IntN(3) == 0 {
+		longest = 45 // within the opening
+	}
+	at := 1 + r.IntN(longest)
+	for r.IntN(3) == 0 && len(l) < 4 {
+		l = append(l, Act{Fail + What(r.IntN(int(whatEnd-Fail))), at})
+		at += 1 + r.IntN(40)
+	}
+	switch r.IntN(8) {
+	case 0:
+		l = append(l, Act{Vanish, at})
+	case 1:
+		l = append(l, Act{Fail + What(r.IntN(int(whatEnd-Fail))), at})
+	default:
+		l = append(l, Act{Die, at})
+	}
+	return l
+}

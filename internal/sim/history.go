@@ -1,0 +1,269 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/xasink/xasink/state"
+	"github.com/xasink/xasink/xa"
+	"github.com/xasink/xasink/xa/xasim"
+)
+
+// Breach is what was not kept.
+type Breach string
+
+// The breaches that are told apart in sums; rules are named by their number in the design's section 2.
+const (
+	Lost      Breach = "lost"
+	Doubled   Breach = "doubled"
+	Reordered Breach = "reordered"
+	Stuck     Breach = "stuck"      // the job does not get through although nothing disturbs it any more
+	FalseStop Breach = "false stop" // the job stopped, or believed itself fenced, without reason
+	Foreign_  Breach = "foreign"    // a stranger's branch was touched
+)
+
+func rule(n int) Breach { return Breach("rule " + strconv.Itoa(n)) }
+
+// Violation is one thing that was not kept.
+type Violation struct {
+	Breach Breach
+	Text   string
+}
+
+func (v Violation) String() string { return string(v.Breach) + ": " + v.Text }
+
+// fate of a branch, as the server's events tell it.
+type fate uint8
+
+const (
+	fateOpen fate = iota + 1
+	fatePrepared
+	fateCommitted
+	fateRolledBack
+)
+
+// history follows what server and store did, in one order, and checks each step against what was accepted by then.
+type history struct {
+	job    string
+	server *xasim.Server
+	seen   int // events looked at
+
+	claimed  uint64         // the newest epoch whose claim returned
+	current  state.Decision // the newest accepted decision; Number 0: none
+	accepted []state.Decision
+	branches map[xa.ID]fate
+	told     int // the newest position that the source was told is committed
+	boots    int
+
+	violations []Violation
+	trace      []string // nil: not kept
+	keep       bool
+}
+
+func newHistory(job string, server *xasim.Server, keep bool) *history {
+	return &history{job: job, server: server, branches: map[xa.ID]fate{}, keep: keep}
+}
+
+func (h *history) breach(b Breach, format string, args ...any) {
+	v := Violation{b, fmt.Sprintf(format, args...)}
+	h.note("VIOLATION %s", v)
+	h.violations = append(h.violations, v)
+}
+
+func (h *history) note(format string, args ...any) {
+	if h.keep {
+		h.trace = append(h.trace, fmt.Sprintf(format, args...))
+	}
+}
+
+// sync looks at what the server did since the last call, under the decisions accepted so far.
+func (h *history) sync() {
+	events := h.server.EventsSince(h.seen)
+	h.seen += len(events)
+	for _, e := range events {
+		if h.keep {
+			h.note("%s %s", e.At.Format("15:04:05.000"), e)
+		}
+		h.event(e)
+	}
+}
+
+func (h *history) event(e xasim.Event) {
+	switch e.Kind {
+	case xasim.Booted:
+		h.boots++
+		return
+	case xasim.Started, xasim.Prepared, xasim.Committed, xasim.RolledBack, xasim.Lost:
+	default:
+		return
+	}
+	if e.XID == (xasim.XID{}) {
+		return
+	}
+	id, ok := e.XID.ID()
+	if !ok || id.Job != h.job {
+		if e.Kind == xasim.Committed || e.Kind == xasim.RolledBack {
+			h.breach(Foreign_, "%s", e)
+		}
+		return
+	}
+	before := h.branches[id]
+	switch e.Kind {
+	case xasim.Started:
+		if before != 0 {
+			h.breach(rule(7), "branch %s is started a second time", id)
+		}
+		h.branches[id] = fateOpen
+	case xasim.Prepared:
+		if e.Rows == 0 {
+			h.breach(rule(6), "branch %s is prepared without a row", id)
+		}
+		h.branches[id] = fatePrepared
+	case xasim.Committed:
+		h.branches[id] = fateCommitted
+		h.committed(id, before)
+	case xasim.RolledBack:
+		h.branches[id] = fateRolledBack
+		h.rolledBack(id, before)
+	case xasim.Lost:
+		h.branches[id] = fateRolledBack
+	}
+}
+
+// committed checks rules 1 and 4, and the order of section 5.
+func (h *history) committed(id xa.ID, before fate) {
+	if before != fatePrepared {
+		h.breach(rule(1), "branch %s is committed and was not prepared", id)
+	}
+	if !h.current.Lists(id) {
+		h.breach(rule(1), "branch %s is committed, decision %d does not list it", id, h.current.Number)
+		return
+	}
+	belongs := uint64(0)
+	for _, r := range h.current.Pending {
+		if r.Epoch == id.Epoch && r.Lane == id.Lane && r.From <= id.Seq && id.Seq <= r.To {
+			belongs = r.Belongs
+		}
+	}
+	for b := range h.current.Branches() {
+		switch {
+		case h.branches[b.ID] == fateCommitted:
+		case b.Belongs < belongs:
+			h.breach("order", "branch %s is committed before %s, which belongs to an earlier decision", id, b.ID)
+		case b.ID.Lane == id.Lane && b.Belongs == belongs && b.ID.Compare(id) < 0 && h.highest(id, belongs):
+			h.breach("order", "branch %s is its lane's highest and is committed before %s", id, b.ID)
+		}
+	}
+}
+
+// highest tells whether id is the highest of its lane in the current decision among those that belong to belongs.
+func (h *history) highest(id xa.ID, belongs uint64) bool {
+	for _, r := range h.current.Pending {
+		if r.Lane == id.Lane && r.Belongs == belongs && (r.Epoch > id.Epoch || r.Epoch == id.Epoch && r.To > id.Seq) {
+			return false
+		}
+	}
+	return true
+}
+
+// rolledBack checks rules 1 and 5.
+func (h *history) rolledBack(id xa.ID, before fate) {
+	if before != fatePrepared {
+		return
+	}
+	if h.current.Lists(id) {
+		h.breach(rule(1), "branch %s is rolled back, decision %d lists it", id, h.current.Number)
+	}
+	if id.Epoch >= h.claimed {
+		h.breach(rule(5), "branch %s is prepared and rolled back under the claim of epoch %d", id, h.claimed)
+	}
+}
+
+// claim is told of a claim that the store gave.
+func (h *history) claim(epoch uint64) {
+	h.sync()
+	h.note("claim of epoch %d", epoch)
+	if epoch <= h.claimed {
+		h.breach(rule(8), "epoch %d is claimed after epoch %d", epoch, h.claimed)
+	}
+	h.claimed = epoch
+}
+
+// accept is told of a decision that the store accepted, repeats too.
+func (h *history) accept(d state.Decision) {
+	if d.Number == h.current.Number && d.Epoch == h.current.Epoch {
+		return
+	}
+	h.sync()
+	h.note("decision %d of epoch %d at position %s lists %v, whole %d", d.Number, d.Epoch, position(d), d.Pending, d.Whole)
+	if d.Epoch != h.claimed {
+		h.breach(rule(8), "decision %d of epoch %d is accepted after the claim of epoch %d", d.Number, d.Epoch, h.claimed)
+	}
+	if h.current.Number > 0 && number(position(d)) < number(position(h.current)) {
+		h.breach(rule(10), "decision %d is at position %s, and decision %d before it at %s", d.Number, position(d),
+			h.current.Number, position(h.current))
+	}
+	for _, r := range d.Pending {
+		if r.Rows < r.To-r.From+1 {
+			h.breach(rule(6), "decision %d lists %d branches with %d rows", d.Number, r.To-r.From+1, r.Rows)
+		}
+	}
+	for b := range h.current.Branches() {
+		if h.branches[b.ID] != fateCommitted && !d.Lists(b.ID) {
+			h.breach(rule(1), "decision %d no longer lists %s, which decision %d lists and which is not committed", d.Number, b.ID, h.current.Number)
+		}
+	}
+	h.current = d
+	h.accepted = append(h.accepted, d)
+}
+
+// tell checks rule 14: the source is told that what is before a position may be forgotten.
+func (h *history) tell(at []byte) {
+	h.sync()
+	n := number(at)
+	h.note("told that %d is committed", n)
+	if n < h.told {
+		h.breach(rule(14), "position %d is told to be committed after %d", n, h.told)
+	}
+	h.told = n
+	reached := false
+	for _, d := range h.accepted {
+		reached = reached || number(position(d)) >= n
+		for b := range d.Branches() {
+			if number(position(d)) <= n && h.branches[b.ID] != fateCommitted {
+				h.breach(rule(14), "position %d is told to be committed, and branch %s of decision %d is not", n, b.ID, d.Number)
+			}
+		}
+	}
+	if !reached {
+		h.breach(rule(14), "position %d is told to be committed, no accepted decision is that far", n)
+	}
+}
+
+// left are our branches that are prepared.
+func (h *history) left() []xa.ID {
+	var left []xa.ID
+	for id, f := range h.branches {
+		if f == fatePrepared {
+			left = append(left, id)
+		}
+	}
+	return left
+}
+
+func position(d state.Decision) []byte {
+	if len(d.Positions) == 0 {
+		return nil
+	}
+	return d.Positions[0].Data
+}
+
+// number is a position as the source counts.
+func number(p []byte) int {
+	n, err := strconv.Atoi(string(bytes.TrimSpace(p)))
+	if err != nil {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,35 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+var (
+	cycles  = flag.Int("sim.n", 0, "cycles of the random simulation; 0: as many as -sim.time allows")
+	seed    = flag.Uint64("sim.seed", 0, "first seed of the random simulation; 0: drawn")
+	script  = flag.String("sim.script", "", "a scenario to run again, with everything that happens")
+	seconds = flag.Duration("sim.time", 0, "time for the random simulation without -sim.n; 0: 20s, or 5s with -short or the race detector")
+)
+
+// lastLine is printed behind what the testing package prints.
+var lastLine string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if lastLine != "" {
+		fmt.Println(lastLine)
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/xasink/xasink/recovery"
+	"github.com/xasink/xasink/state"
+	"github.com/xasink/xasink/txnsink"
+	"github.com/xasink/xasink/xa/xasim"
+)
+
+// Result is what came of a run.
+type Result struct {
+	Cycles     int   // process runs that ended before the source did, each recovered by those after it
+	Points     []int // fault points that each process run reached
+	Opened     []int // of these, those up to the return of Open; 0: it did not succeed
+	Violations []Violation
+	Trace      []string // what happened, where asked for
+}
+
+// Of tells whether some violation is b.
+func (r Result) Of(b Breach) bool {
+	for _, v := range r.Violations {
+		if v.Breach == b {
+			return true
+		}
+	}
+	return false
+}
+
+// undisturbed is how many process runs the job has to get through once nothing more goes wrong on purpose. What went
+// wrong before may last for a while: a stranger's lock, a server or store that is down.
+const undisturbed = 8
+
+// between is the time from an undisturbed process run that failed to the next one.
+const between = 5 * time.Second
+
+// Run runs s to its end inside a bubble of testing/synctest. trace keeps a line for everything that happened.
+func Run(ctx context.Context, s Scenario, trace bool) Result {
+	w, err := newWorld(ctx, s, trace)
+	if err != nil {
+		return Result{Violations: []Violation{{Stuck, "the simulation cannot begin: " + err.Error()}}}
+	}
+	defer w.server.Kill()
+	w.foreignBranch(ctx, 0)
+	r := Result{}
+	done := false
+	for n := 0; !done && n < len(s.Lives)+undisturbed; n++ {
+		c := &client{Connector: w.server.ConnectorFor(xasim.Account{User: user, Database: "shop"}), world: w}
+		if n < len(s.Lives) {
+			c.life = s.Lives[n]
+		}
+		w.history.note("--- process run %d: %s", n+1, c.life)
+		err := w.live(ctx, c, n)
+		w.storage.client = nil
+		w.server.ClearFaults()
+		r.Points, r.Opened = append(r.Points, c.points), append(r.Opened, c.opened)
+		done = err == nil
+		if done {
+			break
+		}
+		w.history.note("process run %d ended: %v", n+1, err)
+		r.Cycles++
+		if unexpected(err) {
+			w.history.breach(FalseStop, "%v", err)
+			break
+		}
+		if n >= len(s.Lives) {
+			if n == len(s.Lives)+undisturbed-1 {
+				w.history.breach(Stuck, "the last of %d undisturbed process runs failed: %v", undisturbed, err)
+			}
+			time.Sleep(between)
+		}
+	}
+	w.history.sync()
+	if done {
+		w.check(ctx)
+	}
+	r.Violations, r.Trace = w.history.violations, w.history.trace
+	return r
+}
+
+// unexpected tells whether err is one that nothing in a scenario is a reason for: no branch is lost in any of them, and
+// no two owners are alive at a time.
+func unexpected(err error) bool {
+	var stop *recovery.Stop
+	var lost *recovery.LostError
+	return errors.As(err, &stop) || errors.As(err, &lost) || errors.Is(err, state.ErrFenced) || errors.Is(err, state.ErrUnreadable) ||
+		errors.Is(err, state.ErrRefused)
+}
+
+// live is one process run. nil: the source is at its end and all of it is committed.
+func (w *world) live(ctx context.Context, c *client, n int) error {
+	s := w.scenario
+	w.storage.client, w.storage.next = c, 0
+	chosen, err := tablesOf(s.Tables)
+	if err != nil {
+		return err
+	}
+	cfg := txnsink.Config{
+		Job: job, Connector: c, Address: "simulated", Store: &processStore{w.storage, c}, Mode: s.Mode,
+		Start:          func(context.Context) ([]byte, error) { return []byte("0"), nil },
+		MaxSegmentRows: s.Segment, MaxPending: s.Pending, BatchRows: 3, Faults: c,
+		FlushInterval: 3 * time.Second, CheckpointInterval: 8 * time.Second,
+		DecisionTimeout: 10 * time.Second, CommitTimeout: 20 * time.Second, StatementTimeout: 30 * time.Second,
+		Observer: txnsink.Observer{Committed: w.history.tell},
+	}
+	for _, k := range chosen {
+		cfg.Tables = append(cfg.Tables, k.declare)
+	}
+	sink, err := txnsink.Open(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	c.opened = c.points
+	boots := w.boots()
+	err = w.drive(ctx, sink, source{s.Seed, chosen}, rand.New(rand.NewPCG(s.Seed, uint64(n))))
+	if err == nil && w.boots() != boots {
+		w.history.breach(rule(15), "the sink finished, and the server was restarted since it was opened")
+	}
+	return errors.Join(err, sink.Close())
+}
+
+func (w *world) boots() int {
+	w.history.sync()
+	return w.history.boots
+}
+
+// drive writes from the sink's position to the source's end.
+func (w *world) drive(ctx context.Context, sink *txnsink.Sink, src source, r *rand.Rand) error {
+	s := w.scenario
+	at := number(sink.Position())
+	if at < 0 || at > s.Records {
+		w.history.breach(rule(14), "the sink asks for position %q", sink.Position())
+		return nil
+	}
+	for writes := 1; at < s.Records; writes++ {
+		n := min(1+r.IntN(s.Write), s.Records-at)
+		b := sink.Batch()
+		for i := range n {
+			src.add(b, at+i)
+		}
+		at += n
+		if err := sink.Write(ctx, b, []byte(strconv.Itoa(at))); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+		if s.Flush > 0 && writes%s.Flush == 0 {
+			if err := sink.Flush(ctx); err != nil {
+				return fmt.Errorf("flush: %w", err)
+			}
+		}
+		if s.Checkpoint > 0 && writes%s.Checkpoint == 0 {
+			if err := sink.Checkpoint(ctx); err != nil {
+				return fmt.Errorf("checkpoint: %w", err)
+			}
+		}
+		if s.Pace > 0 {
+			time.Sleep(s.Pace)
+			if _, err := sink.Tick(ctx); err != nil {
+				return fmt.Errorf("tick: %w", err)
+			}
+		}
+	}
+	if err := sink.Finish(ctx); err != nil {
+		return fmt.Errorf("finish: %w", err)
+	}
+	return nil
+}
+
+// check compares the target with the source once the job is through, and looks for what is left.
+func (w *world) check(ctx context.Context) {
+	s, err := w.session(ctx)
+	if err != nil {
+		w.history.breach(Stuck, "the simulation cannot look: %v", err)
+		return
+	}
+	defer func() { _ = s.Close() }()
+	chosen, _ := tablesOf(w.scenario.Tables)
+	want := source{w.scenario.Seed, chosen}.expected(w.scenario.Records)
+	for _, k := range chosen {
+		rows, err := s.query(ctx, k.query)
+		if err != nil {
+			w.history.breach(Stuck, "the simulation cannot read: %v", err)
+			return
+		}
+		have := map[string]int64{}
+		for _, row := range rows {
+			n, _ := strconv.ParseInt(text(row[1]), 10, 64)
+			have[text(row[0])] += n
+		}
+		for _, v := range k.compare(want[k.letter], have) {
+			w.history.breach(v.Breach, "%s", v.Text)
+		}
+	}
+	for _, id := range w.history.left() {
+		w.history.breach(rule(15), "branch %s is left", id)
+	}
+	rows, err := s.query(ctx, "XA RECOVER")
+	if err != nil {
+		w.history.breach(Stuck, "the simulation cannot look for branches: %v", err)
+		return
+	}
+	if len(rows) != w.foreign {
+		w.history.breach(Foreign_, "%d branches of strangers were prepared, %d branches are there", w.foreign, len(rows))
+	}
+	if w.history.told != w.scenario.Records {
+		w.history.breach(rule(14), "the source was told that %d of %d records are committed", w.history.told, w.scenario.Records)
+	}
+}
