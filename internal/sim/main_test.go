@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -13,6 +14,7 @@ var (
 	cycles  = flag.Int("sim.n", 0, "cycles of the random simulation; 0: as many as -sim.time allows")
 	seed    = flag.Uint64("sim.seed", 0, "first seed of the random simulation; 0: drawn")
 	script  = flag.String("sim.script", "", "a scenario to run again, with everything that happens")
+	pairs   = flag.Bool("sim.pairs", false, "try every pair of crash points, however long it takes")
 	seconds = flag.Duration("sim.time", 0, "time for the random simulation without -sim.n; 0: 20s, or 5s with -short or the race detector")
 )
 
@@ -21,6 +23,7 @@ var lastLine string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	debug.SetGCPercent(400) // a run leaves nothing behind, and its servers are small
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
