@@ -326,7 +326,7 @@ func (w *exactlyOnce) prepare(ctx context.Context, l *lane) error {
 	}
 	n, err := l.session.LedgerExec(ctx, text)
 	if err != nil {
-		return fmt.Errorf("proof row of branch %s: %w", l.id, err)
+		return fmt.Errorf("proof row of branch %s: %w", l.id, w.ledger.Explain(err, w.server.Abilities().User))
 	}
 	if n != 1 {
 		return fmt.Errorf("proof row of branch %s: the server says that %d rows were inserted, want 1", l.id, n)
