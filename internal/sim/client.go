@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"slices"
 
 	"github.com/xasink/xasink/fault"
 )
@@ -61,5 +62,17 @@ func (c *client) die() {
 	c.dead = true
 	for _, conn := range c.conns {
 		_ = conn.Close()
+	}
+}
+
+// disturbed tells whether something went wrong since the process was at point from.
+func (c *client) disturbed(from int) bool {
+	return slices.ContainsFunc(c.life, func(a Act) bool { return a.At > from && a.At <= c.points })
+}
+
+// clearFalseOK ends what is for the opening only.
+func (c *client) clearFalseOK() {
+	if slices.ContainsFunc(c.life, func(a Act) bool { return a.What == FalseOK }) {
+		c.world.server.ClearFaults()
 	}
 }

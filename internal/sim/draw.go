@@ -51,16 +51,29 @@ func drawLife(r *rand.Rand) Life {
 	}
 	at := 1 + r.IntN(longest)
 	for r.IntN(3) == 0 && len(l) < 4 {
-		l = append(l, Act{Fail + What(r.IntN(int(whatEnd-Fail))), at})
+		l = append(l, Act{drawDisturbance(r), at})
 		at += 1 + r.IntN(40)
 	}
 	switch r.IntN(8) {
 	case 0:
 		l = append(l, Act{Vanish, at})
 	case 1:
-		l = append(l, Act{Fail + What(r.IntN(int(whatEnd-Fail))), at})
+		l = append(l, Act{drawDisturbance(r), at})
 	default:
 		l = append(l, Act{Die, at})
 	}
 	return l
+}
+
+// drawDisturbance is anything but a death. Locks are drawn more often, because most meet no statement that wants them,
+// and what ends a run less often.
+func drawDisturbance(r *rand.Rand) What {
+	if r.IntN(3) == 0 {
+		return []What{Lock, Lock, Orphan}[r.IntN(3)]
+	}
+	what := Fail + What(r.IntN(int(whatEnd-Fail)))
+	if (what == Forget || what == FalseOK) && r.IntN(3) > 0 {
+		return Restart
+	}
+	return what
 }

@@ -37,8 +37,8 @@ func points(t *testing.T, s sim.Scenario) (all, opening []int) {
 	return r.Points, r.Opened
 }
 
-// TestEveryCrashPoint lets the process die at each of its points, once with its host and once alone, and lets each
-// effect fail once.
+// TestEveryCrashPoint lets the process die at each of its points, once with its host and once alone, lets each effect
+// fail once, and restarts the server at each point.
 func TestEveryCrashPoint(t *testing.T) {
 	for _, kind := range xasim.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestEveryCrashPoint(t *testing.T) {
 			for _, text := range small {
 				s := workload(t, kind, text)
 				all, _ := points(t, s)
-				for _, what := range []sim.What{sim.Die, sim.Vanish, sim.Fail} {
+				for _, what := range []sim.What{sim.Die, sim.Vanish, sim.Fail, sim.Restart} {
 					for at := 1; at <= all[0]; at++ {
 						s.Lives = []sim.Life{{{What: what, At: at}}}
 						points(t, s)

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/xasink/xasink/state"
@@ -20,7 +21,7 @@ const (
 	Reordered Breach = "reordered"
 	Stuck     Breach = "stuck"      // the job does not get through although nothing disturbs it any more
 	FalseStop Breach = "false stop" // the job stopped, or believed itself fenced, without reason
-	Foreign_  Breach = "foreign"    // a stranger's branch was touched
+	Strange   Breach = "foreign"    // a stranger's branch was touched
 )
 
 func rule(n int) Breach { return Breach("rule " + strconv.Itoa(n)) }
@@ -41,6 +42,7 @@ const (
 	fatePrepared
 	fateCommitted
 	fateRolledBack
+	fateGone // the server does not know it any more, without having been told
 )
 
 // history follows what server and store did, in one order, and checks each step against what was accepted by then.
@@ -55,6 +57,7 @@ type history struct {
 	branches map[xa.ID]fate
 	told     int // the newest position that the source was told is committed
 	boots    int
+	gone     bool // a branch that is listed, or was to be rolled back, is gone from the server's list: the job has to stop
 
 	violations []Violation
 	trace      []string // nil: not kept
@@ -94,7 +97,7 @@ func (h *history) event(e xasim.Event) {
 	case xasim.Booted:
 		h.boots++
 		return
-	case xasim.Started, xasim.Prepared, xasim.Committed, xasim.RolledBack, xasim.Lost:
+	case xasim.Started, xasim.Prepared, xasim.Committed, xasim.RolledBack, xasim.Lost, xasim.Limbo:
 	default:
 		return
 	}
@@ -104,7 +107,7 @@ func (h *history) event(e xasim.Event) {
 	id, ok := e.XID.ID()
 	if !ok || id.Job != h.job {
 		if e.Kind == xasim.Committed || e.Kind == xasim.RolledBack {
-			h.breach(Foreign_, "%s", e)
+			h.breach(Strange, "%s", e)
 		}
 		return
 	}
@@ -127,7 +130,11 @@ func (h *history) event(e xasim.Event) {
 		h.branches[id] = fateRolledBack
 		h.rolledBack(id, before)
 	case xasim.Lost:
-		h.branches[id] = fateRolledBack
+		h.branches[id] = fateGone
+		h.gone = h.gone || h.current.Lists(id)
+	case xasim.Limbo:
+		h.branches[id] = fateGone
+		h.gone = true
 	}
 }
 
@@ -214,6 +221,9 @@ func (h *history) accept(d state.Decision) {
 			h.breach(rule(1), "decision %d no longer lists %s, which decision %d lists and which is not committed", d.Number, b.ID, h.current.Number)
 		}
 	}
+	for b := range d.Branches() {
+		h.gone = h.gone || h.branches[b.ID] == fateGone
+	}
 	h.current = d
 	h.accepted = append(h.accepted, d)
 }
@@ -239,6 +249,12 @@ func (h *history) tell(at []byte) {
 	if !reached {
 		h.breach(rule(14), "position %d is told to be committed, no accepted decision is that far", n)
 	}
+}
+
+// orphans are our branches of owners before the present one that are prepared, and not to be committed.
+func (h *history) orphans() []xa.ID {
+	h.sync()
+	return slices.DeleteFunc(h.left(), func(id xa.ID) bool { return id.Epoch >= h.claimed || h.current.Lists(id) })
 }
 
 // left are our branches that are prepared.

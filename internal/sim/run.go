@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ type Result struct {
 	Cycles     int   // process runs that ended before the source did, each recovered by those after it
 	Points     []int // fault points that each process run reached
 	Opened     []int // of these, those up to the return of Open; 0: it did not succeed
+	Stopped    bool  // the job stopped, with reason
 	Violations []Violation
 	Trace      []string // what happened, where asked for
 }
@@ -66,7 +68,12 @@ func Run(ctx context.Context, s Scenario, trace bool) Result {
 		}
 		w.history.note("process run %d ended: %v", n+1, err)
 		r.Cycles++
-		if unexpected(err) {
+		if stopped(err) {
+			w.history.sync()
+			if w.history.gone {
+				r.Stopped = true
+				break
+			}
 			w.history.breach(FalseStop, "%v", err)
 			break
 		}
@@ -85,9 +92,9 @@ func Run(ctx context.Context, s Scenario, trace bool) Result {
 	return r
 }
 
-// unexpected tells whether err is one that nothing in a scenario is a reason for: no branch is lost in any of them, and
-// no two owners are alive at a time.
-func unexpected(err error) bool {
+// stopped tells whether err ends the job. Nothing in a scenario is a reason for it but a branch that is gone: no two
+// owners are alive at a time.
+func stopped(err error) bool {
 	var stop *recovery.Stop
 	var lost *recovery.LostError
 	return errors.As(err, &stop) || errors.As(err, &lost) || errors.Is(err, state.ErrFenced) || errors.Is(err, state.ErrUnreadable) ||
@@ -119,7 +126,8 @@ func (w *world) live(ctx context.Context, c *client, n int) error {
 	}
 	c.opened = c.points
 	boots := w.boots()
-	err = w.drive(ctx, sink, source{s.Seed, chosen}, rand.New(rand.NewPCG(s.Seed, uint64(n))))
+	c.clearFalseOK()
+	err = w.drive(ctx, c, sink, source{s.Seed, chosen}, rand.New(rand.NewPCG(s.Seed, uint64(n))))
 	if err == nil && w.boots() != boots {
 		w.history.breach(rule(15), "the sink finished, and the server was restarted since it was opened")
 	}
@@ -132,7 +140,7 @@ func (w *world) boots() int {
 }
 
 // drive writes from the sink's position to the source's end.
-func (w *world) drive(ctx context.Context, sink *txnsink.Sink, src source, r *rand.Rand) error {
+func (w *world) drive(ctx context.Context, c *client, sink *txnsink.Sink, src source, r *rand.Rand) error {
 	s := w.scenario
 	at := number(sink.Position())
 	if at < 0 || at > s.Records {
@@ -155,7 +163,7 @@ func (w *world) drive(ctx context.Context, sink *txnsink.Sink, src source, r *ra
 			}
 		}
 		if s.Checkpoint > 0 && writes%s.Checkpoint == 0 {
-			if err := sink.Checkpoint(ctx); err != nil {
+			if err := w.checkpoint(ctx, c, sink); err != nil {
 				return fmt.Errorf("checkpoint: %w", err)
 			}
 		}
@@ -168,6 +176,24 @@ func (w *world) drive(ctx context.Context, sink *txnsink.Sink, src source, r *ra
 	}
 	if err := sink.Finish(ctx); err != nil {
 		return fmt.Errorf("finish: %w", err)
+	}
+	return nil
+}
+
+// checkpoint checks that orphans are gone after it.
+func (w *world) checkpoint(ctx context.Context, c *client, sink *txnsink.Sink) error {
+	orphans, from := w.history.orphans(), c.points
+	if err := sink.Checkpoint(ctx); err != nil {
+		return err
+	}
+	if c.disturbed(from) {
+		return nil
+	}
+	still := w.history.orphans()
+	for _, id := range orphans {
+		if slices.Contains(still, id) && w.scenario.Mode == txnsink.ExactlyOnce {
+			w.history.breach(rule(5), "orphan %s is left by a checkpoint's sweep", id)
+		}
 	}
 	return nil
 }
@@ -206,7 +232,7 @@ func (w *world) check(ctx context.Context) {
 		return
 	}
 	if len(rows) != w.foreign {
-		w.history.breach(Foreign_, "%d branches of strangers were prepared, %d branches are there", w.foreign, len(rows))
+		w.history.breach(Strange, "%d branches of strangers were prepared, %d branches are there", w.foreign, len(rows))
 	}
 	if w.history.told != w.scenario.Records {
 		w.history.breach(rule(14), "the source was told that %d of %d records are committed", w.history.told, w.scenario.Records)

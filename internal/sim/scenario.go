@@ -59,8 +59,9 @@ const (
 	FreezeRequest
 	FreezeAnswer
 	SlowAnswer
-	// Busy refuses the next XA COMMIT with 1205.
+	// Busy refuses the next XA COMMIT with 1205, and Interrupt the next statement with rows with 1317.
 	Busy
+	Interrupt
 	// Lock: a stranger locks a row that the sink writes, for some seconds.
 	Lock
 	// Orphan: a branch of an owner before this one appears, prepared, with a lock on a row that the sink writes.
@@ -74,13 +75,18 @@ const (
 	LateInDoubt
 	// NoStore: the store does not answer for longer than the sink repeats a decision's write.
 	NoStore
+	// Forget restarts a server that does not find every other prepared branch again. FalseOK, in an opening, answers the
+	// next XA COMMIT or XA ROLLBACK without doing it. Where a branch is gone that way the job has to stop, and that
+	// ends the run.
+	Forget
+	FalseOK
 	whatEnd
 )
 
 var whatNames = [whatEnd]string{
 	Die: "die", Vanish: "vanish", Fail: "fail", Restart: "restart", Down: "down", Kill: "kill", LoseRequest: "lose-request",
 	LoseAnswer: "lose-answer", FreezeRequest: "freeze-request", FreezeAnswer: "freeze-answer", SlowAnswer: "slow-answer",
-	Busy: "busy", Lock: "lock", Orphan: "orphan", Foreign: "foreign", StoredInDoubt: "stored-in-doubt",
+	Busy: "busy", Interrupt: "interrupt", Forget: "forget", FalseOK: "false-ok", Lock: "lock", Orphan: "orphan", Foreign: "foreign", StoredInDoubt: "stored-in-doubt",
 	LostInDoubt: "lost-in-doubt", LateInDoubt: "late-in-doubt", NoStore: "no-store",
 }
 

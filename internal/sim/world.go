@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -24,13 +25,15 @@ const (
 	user = "sink"
 )
 
-// How long things take. A stranger's lock may outlast the sink's patience with it, a slow answer outlasts a verb's.
+// How long things take. A slow answer outlasts the sink's patience with a verb.
 const (
 	slow      = 40 * time.Second
 	downTime  = 7 * time.Second
 	storeDown = 15 * time.Second
-	lockTime  = 900 * time.Millisecond // times 1 to 4
 )
+
+// lockTimes are how long strangers lock rows: through one lock wait timeout of the sink, or two, or for longer.
+var lockTimes = [...]time.Duration{1300 * time.Millisecond, 1700 * time.Millisecond, 2500 * time.Millisecond, 5 * time.Second}
 
 // world is what outlives processes: the server, the store, and strangers.
 type world struct {
@@ -147,6 +150,21 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 		w.server.Inject(xasim.Fault{User: user, Act: xasim.FreezeAnswer})
 	case SlowAnswer:
 		w.server.Inject(xasim.Fault{User: user, Act: xasim.SlowAnswer, Delay: slow})
+	case Interrupt:
+		w.server.Inject(xasim.Fault{User: user, Contains: "`shop`", Act: xasim.Refuse, Err: &mysql.MySQLError{
+			Number: 1317, SQLState: [5]byte{'7', '0', '1', '0', '0'}, Message: "Query execution was interrupted"}})
+	case Forget:
+		n := 0
+		w.server.Restart(xasim.Crash{Lose: func(x xasim.XID) bool {
+			id, ours := x.ID()
+			n++
+			return ours && id.Job == job && n%2 == a.At%2
+		}})
+	case FalseOK:
+		// OK to the session that prepared is never false, and neither is any on a detached server (server-facts 0.3).
+		if c.opened == 0 && w.scenario.Kind.String() != xasim.MySQL().String() {
+			w.server.Inject(xasim.Fault{User: user, Statement: [...]string{"XA COMMIT", "XA ROLLBACK"}[a.At%2], Act: xasim.FalseOK})
+		}
 	case Busy:
 		w.server.Inject(xasim.Fault{User: user, Statement: "XA COMMIT", Act: xasim.Refuse, Err: &mysql.MySQLError{
 			Number: 1205, SQLState: [5]byte{'H', 'Y', '0', '0', '0'}, Message: "Lock wait timeout exceeded; try restarting transaction"}})
@@ -195,17 +213,16 @@ func text(v driver.Value) string {
 
 // contended is a statement that locks a row which the sink writes, "" where its tables have none.
 func (w *world) contended(n int) string {
+	var upserted []string
 	for _, k := range tables {
-		if k.letter == 'e' || k.letter == 'p' {
-			continue
-		}
-		for i := range len(w.scenario.Tables) {
-			if w.scenario.Tables[i] == k.letter {
-				return fmt.Sprintf("INSERT INTO shop.%s (id, n) VALUES (%d, 7) ON DUPLICATE KEY UPDATE n = n + 7", k.declare.Name, n%hot)
-			}
+		if k.declare.Operations != 0 && strings.IndexByte(w.scenario.Tables, k.letter) >= 0 {
+			upserted = append(upserted, k.declare.Name)
 		}
 	}
-	return ""
+	if len(upserted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("INSERT INTO shop.%s (id, n) VALUES (%d, 7) ON DUPLICATE KEY UPDATE n = n + 7", upserted[n%len(upserted)], n%hot)
 }
 
 // lock lets a stranger lock a row for a while.
@@ -219,7 +236,7 @@ func (w *world) lock(ctx context.Context, n int) {
 		_ = s.Close()
 		return
 	}
-	time.AfterFunc(lockTime*time.Duration(1+n%4), func() { _ = s.Close() })
+	time.AfterFunc(lockTimes[n%len(lockTimes)], func() { _ = s.Close() })
 }
 
 // orphan prepares a branch as an owner before this one would have, had its PREPARE been late.
