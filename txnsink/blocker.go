@@ -9,15 +9,39 @@ import (
 	"github.com/xasink/xasink/xa"
 )
 
-// maxBlockers bounds how many lock holders a message names.
-const maxBlockers = 3
+const (
+	maxBlockers    = 3 // lock holders that a message names
+	blockerTimeout = 2 * time.Second
+	blockerPause   = 50 * time.Millisecond
+)
 
 // blocker names who holds row locks on the table of wait, as far as the server lets this user see it; "" where it does
-// not. MySQL tells it by table (performance_schema.data_locks); MariaDB only tells which transactions hold row locks at
-// all (information_schema.innodb_trx). Thread id 0 is a prepared branch without a session (server-facts.md, 5).
+// not. MySQL tells it by table, in performance_schema; MariaDB only tells which transactions hold row locks at all. No
+// connection is a prepared branch whose session is gone (server-facts.md, 5). MySQL refuses a read of innodb_trx (3854)
+// while any statement on the server holds a character of four bytes, so that it is asked a few times.
 func (w *exactlyOnce) blocker(ctx context.Context, wait *lockWaitError) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, blockerTimeout)
 	defer cancel()
+	for {
+		holders, err := w.holders(ctx, wait)
+		if err == nil {
+			return describeHolders(holders)
+		}
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-time.After(blockerPause):
+		}
+	}
+}
+
+// lockHolder is a transaction that holds row locks, other than the writer's own.
+type lockHolder struct {
+	connection    uint64 // 0: none
+	started, lock string
+}
+
+func (w *exactlyOnce) holders(ctx context.Context, wait *lockWaitError) ([]lockHolder, error) {
 	own := map[uint64]bool{}
 	for _, l := range w.work {
 		if l.session != nil {
@@ -35,39 +59,38 @@ func (w *exactlyOnce) blocker(ctx context.Context, wait *lockWaitError) string {
 	}
 	rows, err := w.server.DB().QueryContext(ctx, query, args...)
 	if err != nil {
-		return ""
+		return nil, fmt.Errorf("look for lock holders: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	var holders []string
+	var holders []lockHolder
 	for rows.Next() {
-		var id uint64
-		var started, data string
-		if err := rows.Scan(&id, &started, &data); err != nil {
-			return ""
+		var h lockHolder
+		if err := rows.Scan(&h.connection, &h.started, &h.lock); err != nil {
+			return nil, fmt.Errorf("look for lock holders: %w", err)
 		}
-		if own[id] {
-			continue
+		if !own[h.connection] {
+			holders = append(holders, h)
 		}
-		holders = append(holders, describeHolder(id, started, data))
 	}
-	if rows.Err() != nil || len(holders) == 0 {
-		return ""
-	}
-	more := ""
-	if len(holders) > maxBlockers {
-		more = fmt.Sprintf(" and %d more", len(holders)-maxBlockers)
-		holders = holders[:maxBlockers]
-	}
-	return strings.Join(holders, "; ") + more
+	return holders, rows.Err()
 }
 
-func describeHolder(id uint64, started, data string) string {
-	who := fmt.Sprintf("connection %d", id)
-	if id == 0 {
-		who = "a prepared XA branch without a session (see XA RECOVER)"
+func describeHolders(holders []lockHolder) string {
+	var names []string
+	for i, h := range holders {
+		if i == maxBlockers {
+			names = append(names, fmt.Sprintf("%d more", len(holders)-i))
+			break
+		}
+		who := fmt.Sprintf("connection %d", h.connection)
+		if h.connection == 0 {
+			who = "a prepared XA branch without a session (see XA RECOVER)"
+		}
+		who += ", in a transaction since " + h.started
+		if h.lock != "" {
+			who += ", holds the lock of " + h.lock
+		}
+		names = append(names, who)
 	}
-	if data != "" {
-		data = ", holds the lock of " + data
-	}
-	return who + ", in a transaction since " + started + data
+	return strings.Join(names, "; ")
 }

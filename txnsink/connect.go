@@ -228,3 +228,43 @@ func (c *connection) close() error {
 	}
 	return c.closeServer(err)
 }
+
+// mayWrite: only once the claim's own decision is committed may a branch carry its epoch (design §7, step 8).
+func (c *connection) mayWrite() error {
+	if c.claim == nil || !c.claim.Ready() {
+		return errors.New("the claim's own decision is not committed yet: Recover, Prepare, decision and Commit come first")
+	}
+	return nil
+}
+
+// freshen makes *session one that answers: an idle one that the server closed or lost meanwhile is replaced, which is
+// better known before XA START than in a branch.
+func (c *connection) freshen(ctx context.Context, session **xa.Session, lane uint32) error {
+	if *session != nil {
+		c.pool.Return(*session)
+		*session = nil
+	}
+	s, err := c.pool.Take(ctx, lane)
+	if err != nil {
+		return err
+	}
+	*session = s
+	return nil
+}
+
+// sweep rolls back what dead owners prepared after recovery's scan.
+func (c *connection) sweep(ctx context.Context) error {
+	current := c.claim.Current()
+	if current == nil {
+		return nil
+	}
+	n, err := recovery.Sweep(ctx, recovery.SweepRequest{
+		Server: c.server, Pool: c.pool, Ledger: c.ledger, Owner: c.claim.Owner(), Current: *current, Proven: c.claim.Proven(),
+		DetachWait: c.cfg.DetachWait, Logger: c.cfg.Logger,
+	})
+	c.count(func(s *Stats) { s.OrphansRolledBack += uint64(n) })
+	if err != nil {
+		return fmt.Errorf("sweep orphans of job %s: %w", c.cfg.Job, err)
+	}
+	return nil
+}
