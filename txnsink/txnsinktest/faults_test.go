@@ -26,7 +26,9 @@ func TestAFailureActsWhenItWasAskedFor(t *testing.T) {
 	require.Equal(t, []bool{true, false, true, false}, []bool{at(fault.Before(fault.Commit)), at(fault.Before(fault.Commit)),
 		at(fault.Before(fault.Commit)), at(fault.Before(fault.Commit))})
 	db.FailBefore(fault.Batch, txnsinktest.EachTime)
-	require.True(t, at(fault.Before(fault.Batch)) && at(fault.Before(fault.Batch)))
+	for range 2 {
+		require.True(t, at(fault.Before(fault.Batch)))
+	}
 	db.Mend()
 	require.False(t, at(fault.Before(fault.Batch)))
 }
@@ -109,7 +111,7 @@ func TestAnEndedContext(t *testing.T) {
 	_, err := db.Open(ended, config())
 	require.ErrorIs(t, err, context.Canceled)
 	s := open(t, db, config())
-	require.ErrorIs(t, s.Flush(t.Context()), nil)
+	require.NoError(t, s.Flush(t.Context()))
 	require.NoError(t, s.Write(t.Context(), event(s, 1), []byte("1")))
 	require.ErrorIs(t, s.Checkpoint(ended), context.Canceled)
 	require.Empty(t, db.Prepared())

@@ -2,7 +2,6 @@ package txnsinktest
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,7 +118,7 @@ func TestValuesOfTheTestAreThoseOfServers(t *testing.T) {
 						code = 4025 // there JSON is a text with a CHECK
 					}
 					var e *mysql.MySQLError
-					require.True(t, errors.As(err, &e), "%s %q was kept", v.typ, text)
+					require.ErrorAs(t, err, &e, "%s %q was kept", v.typ, text)
 					require.Equal(t, uint16(code), e.Number, "%s %q: %s", v.typ, text, e.Message)
 					continue
 				}
