@@ -30,6 +30,9 @@ func (c *client) At(ctx context.Context, p fault.Point) error {
 		return errDead
 	}
 	c.points++
+	if p == fault.Before(fault.Recover) {
+		c.world.unseen = nil
+	}
 	var err error
 	for _, a := range c.life {
 		if a.At != c.points || c.dead {

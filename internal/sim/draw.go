@@ -9,13 +9,13 @@ import (
 )
 
 // longestLife is the last fault point at which a drawn act may be; most workloads reach fewer.
-const longestLife = 220
+const longestLife = 180
 
 // Draw is the scenario of a seed.
 func Draw(seed uint64) Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x5eed))
 	s := Scenario{
-		Kind: xasim.Kinds()[r.IntN(len(xasim.Kinds()))], Seed: seed, Records: 4 + r.IntN(24), Write: 1 + r.IntN(6),
+		Kind: xasim.Kinds()[r.IntN(len(xasim.Kinds()))], Seed: seed, Records: 1 + r.IntN(4+r.IntN(16)), Write: 1 + r.IntN(5),
 		Flush: r.IntN(4), Checkpoint: r.IntN(6), Segment: int64(r.IntN(8)),
 	}
 	if r.IntN(3) == 0 {
@@ -25,7 +25,7 @@ func Draw(seed uint64) Scenario {
 		s.Pace = time.Duration(1+r.IntN(30)) * 100 * time.Millisecond
 	}
 	for _, k := range tables {
-		if r.IntN(2) == 0 {
+		if r.IntN(5) < 2 {
 			s.Tables += string(k.letter)
 		}
 	}
@@ -72,7 +72,7 @@ func drawDisturbance(r *rand.Rand) What {
 		return []What{Lock, Lock, Orphan}[r.IntN(3)]
 	}
 	what := Fail + What(r.IntN(int(whatEnd-Fail)))
-	if (what == Forget || what == FalseOK) && r.IntN(3) > 0 {
+	if (what == Forget || what == FalseOK || what == Operator) && r.IntN(3) > 0 {
 		return Restart
 	}
 	return what

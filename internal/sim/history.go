@@ -57,6 +57,7 @@ type history struct {
 	branches map[xa.ID]fate
 	told     int // the newest position that the source was told is committed
 	boots    int
+	operator bool // what happens is an operator's doing
 	gone     bool // a branch that is listed, or was to be rolled back, is gone from the server's list: the job has to stop
 
 	violations []Violation
@@ -127,6 +128,11 @@ func (h *history) event(e xasim.Event) {
 		h.branches[id] = fateCommitted
 		h.committed(id, before)
 	case xasim.RolledBack:
+		if h.operator {
+			h.branches[id] = fateGone
+			h.gone = h.gone || h.current.Lists(id)
+			return
+		}
 		h.branches[id] = fateRolledBack
 		h.rolledBack(id, before)
 	case xasim.Lost:
@@ -265,6 +271,7 @@ func (h *history) left() []xa.ID {
 			left = append(left, id)
 		}
 	}
+	slices.SortFunc(left, xa.ID.Compare)
 	return left
 }
 

@@ -224,15 +224,18 @@ func (w *world) check(ctx context.Context) {
 		}
 	}
 	for _, id := range w.history.left() {
-		w.history.breach(rule(15), "branch %s is left", id)
+		if !slices.Contains(w.unseen, id) {
+			w.history.breach(rule(15), "branch %s is left", id)
+		}
 	}
 	rows, err := s.query(ctx, "XA RECOVER")
 	if err != nil {
 		w.history.breach(Stuck, "the simulation cannot look for branches: %v", err)
 		return
 	}
-	if len(rows) != w.foreign {
-		w.history.breach(Strange, "%d branches of strangers were prepared, %d branches are there", w.foreign, len(rows))
+	if len(rows) != w.foreign+len(w.history.left()) {
+		w.history.breach(Strange, "%d branches of strangers were prepared and %d of ours are left, %d branches are there", w.foreign,
+			len(w.history.left()), len(rows))
 	}
 	if w.history.told != w.scenario.Records {
 		w.history.breach(rule(14), "the source was told that %d of %d records are committed", w.history.told, w.scenario.Records)

@@ -73,6 +73,8 @@ const (
 	StoredInDoubt
 	LostInDoubt
 	LateInDoubt
+	// Operator: somebody rolls back one of the sink's prepared branches.
+	Operator
 	// NoStore: the store does not answer for longer than the sink repeats a decision's write.
 	NoStore
 	// Forget restarts a server that does not find every other prepared branch again. FalseOK, in an opening, answers the
@@ -86,7 +88,7 @@ const (
 var whatNames = [whatEnd]string{
 	Die: "die", Vanish: "vanish", Fail: "fail", Restart: "restart", Down: "down", Kill: "kill", LoseRequest: "lose-request",
 	LoseAnswer: "lose-answer", FreezeRequest: "freeze-request", FreezeAnswer: "freeze-answer", SlowAnswer: "slow-answer",
-	Busy: "busy", Interrupt: "interrupt", Forget: "forget", FalseOK: "false-ok", Lock: "lock", Orphan: "orphan", Foreign: "foreign", StoredInDoubt: "stored-in-doubt",
+	Busy: "busy", Operator: "operator", Interrupt: "interrupt", Forget: "forget", FalseOK: "false-ok", Lock: "lock", Orphan: "orphan", Foreign: "foreign", StoredInDoubt: "stored-in-doubt",
 	LostInDoubt: "lost-in-doubt", LateInDoubt: "late-in-doubt", NoStore: "no-store",
 }
 

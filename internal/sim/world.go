@@ -44,6 +44,7 @@ type world struct {
 	ledger   ledger.Ledger
 	foreign  int // branches that strangers prepared
 	orphans  uint64
+	unseen   []xa.ID // orphans that came after the last XA RECOVER of the living process
 }
 
 func newWorld(ctx context.Context, s Scenario, keep bool) (*world, error) {
@@ -174,6 +175,8 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 		w.orphan(ctx, a.At)
 	case Foreign:
 		w.foreignBranch(ctx, a.At)
+	case Operator:
+		w.operator(ctx, a.At)
 	case StoredInDoubt, LostInDoubt, LateInDoubt:
 		w.storage.next = a.What
 	case NoStore:
@@ -258,7 +261,23 @@ func (w *world) orphan(ctx context.Context, n int) {
 	}
 	defer func() { _ = s.Close() }()
 	xid := id.XID().SQL()
-	_ = s.exec(ctx, "SET SESSION innodb_lock_wait_timeout = 1", "XA START "+xid, statement, proof, "XA END "+xid, "XA PREPARE "+xid)
+	err = s.exec(ctx, "SET SESSION innodb_lock_wait_timeout = 1", "XA START "+xid, statement, proof, "XA END "+xid, "XA PREPARE "+xid)
+	if err == nil {
+		w.unseen = append(w.unseen, id)
+	}
+}
+
+// operator rolls back a prepared branch of the sink, if no session holds it.
+func (w *world) operator(ctx context.Context, n int) {
+	w.history.sync()
+	left := w.history.left()
+	if len(left) == 0 {
+		return
+	}
+	w.history.operator = true
+	_ = w.admin(ctx, "XA ROLLBACK "+left[n%len(left)].XID().SQL())
+	w.history.sync()
+	w.history.operator = false
 }
 
 // foreignBranch prepares a branch that is no business of the sink: its names are ours but for one thing, or others'.

@@ -24,6 +24,9 @@ func Marks(text string) (int, error) {
 }
 
 func parse(text string) (Statement, int, error) {
+	if k, ok := known.get(text); ok {
+		return k.statement, k.marks, nil
+	}
 	p := &parser{lexer: lexer{text: text}}
 	p.advance()
 	s, err := p.statement()
@@ -36,7 +39,8 @@ func parse(text string) (Statement, int, error) {
 	if p.takeSign(";") && p.now.kind != tokenEnd || p.now.kind != tokenEnd {
 		return nil, 0, p.syntax()
 	}
-	return s, p.marks, p.err
+	known.put(text, parsed{s, p.marks})
+	return s, p.marks, nil
 }
 
 func (p *parser) advance() {
