@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/xasink/xasink/internal/process"
 	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/state"
 )
@@ -51,6 +52,7 @@ func OpenWith(ctx context.Context, cfg Config, writer Writer) (*Sink, error) {
 
 func open(ctx context.Context, cfg Config, run uuid.UUID, writer Writer) (*Sink, error) {
 	s := &Sink{cfg: cfg, logger: cfg.Logger, writer: writer, run: run, key: jobKey{store: cfg.Store.ID(), job: cfg.Job}}
+	s.key.process = process.Of(cfg.Store)
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -75,7 +77,7 @@ func (s *Sink) begin(ctx context.Context, after *uint64) error {
 	}
 	floor, err := s.writer.Look(ctx, store.ID(), info)
 	if err != nil {
-		return err
+		return s.overtaken(ctx, info, err)
 	}
 	if s.claim, err = store.Claim(ctx, job, state.ClaimRequest{After: after, Floor: floor, Run: s.run}); err != nil {
 		return fmt.Errorf("claim job %s: %w", job, err)
@@ -94,6 +96,21 @@ func (s *Sink) begin(ctx context.Context, after *uint64) error {
 	s.logger.Info("job opened", "job", job, "epoch", owner.Epoch, "run", s.run, "committed", s.report.Committed,
 		"already_committed", s.report.Already, "rolled_back", s.report.RolledBack)
 	return nil
+}
+
+// overtaken is err, the outcome of a look at the server after info was read, unless another process opened the job
+// between the two: the server then knows a later owner than info does, and nothing is wrong with the store.
+func (s *Sink) overtaken(ctx context.Context, info state.Info, err error) error {
+	var stop *recovery.Stop
+	if !errors.As(err, &stop) || stop.Kind != recovery.StopOldStore && stop.Kind != recovery.StopLaterBranch {
+		return err
+	}
+	now, again := s.cfg.Store.Peek(ctx, s.cfg.Job)
+	if again != nil || now.Epoch == info.Epoch {
+		return err
+	}
+	return fmt.Errorf("job %s: another process opened it at the same moment, run %s under epoch %d: %w",
+		s.cfg.Job, now.Run, now.Epoch, ErrFenced)
 }
 
 // firstPosition is where the source goes on: stored, or a new job's start.

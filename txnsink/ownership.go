@@ -22,8 +22,9 @@ type ownership struct {
 }
 
 type jobKey struct {
-	store uuid.UUID
-	job   string
+	store   uuid.UUID
+	job     string
+	process uint64 // of a simulation; 0 for the one that this is
 }
 
 type tenure struct {

@@ -20,6 +20,8 @@ type client struct {
 	life   Life
 	points int
 	dead   bool
+	paused bool // it was held while another process ran
+	number uint64
 	opened int // points when Open returned, 0: it has not
 	conns  []driver.Conn
 }

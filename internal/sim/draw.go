@@ -57,6 +57,8 @@ func drawLife(r *rand.Rand) Life {
 	switch r.IntN(8) {
 	case 0:
 		l = append(l, Act{Vanish, at})
+	case 2:
+		l = append(l, Act{Pause, at})
 	case 1:
 		l = append(l, Act{drawDisturbance(r), at})
 	default:

@@ -52,6 +52,7 @@ type history struct {
 	seen   int // events looked at
 
 	claimed  uint64         // the newest epoch whose claim returned
+	claims   []uint64       // all of them
 	current  state.Decision // the newest accepted decision; Number 0: none
 	accepted []state.Decision
 	branches map[xa.ID]fate
@@ -193,19 +194,20 @@ func (h *history) rolledBack(id xa.ID, before fate) {
 	}
 }
 
-// claim is told of a claim that the store gave.
+// claim is told of a claim that the store gave. A process that was held may be told of its own after a newer one was.
 func (h *history) claim(epoch uint64) {
 	h.sync()
 	h.note("claim of epoch %d", epoch)
-	if epoch <= h.claimed {
-		h.breach(rule(8), "epoch %d is claimed after epoch %d", epoch, h.claimed)
+	if slices.Contains(h.claims, epoch) {
+		h.breach(rule(8), "epoch %d is claimed a second time", epoch)
 	}
-	h.claimed = epoch
+	h.claims = append(h.claims, epoch)
+	h.claimed = max(h.claimed, epoch)
 }
 
 // accept is told of a decision that the store accepted, repeats too.
 func (h *history) accept(d state.Decision) {
-	if d.Number == h.current.Number && d.Epoch == h.current.Epoch {
+	if slices.ContainsFunc(h.accepted, func(a state.Decision) bool { return a.Number == d.Number && a.Epoch == d.Epoch }) {
 		return
 	}
 	h.sync()
@@ -234,15 +236,16 @@ func (h *history) accept(d state.Decision) {
 	h.accepted = append(h.accepted, d)
 }
 
-// tell checks rule 14: the source is told that what is before a position may be forgotten.
-func (h *history) tell(at []byte) {
+// tell checks rule 14: the source is told that what is before a position may be forgotten. A process that was held may
+// tell what is true and old.
+func (h *history) tell(at []byte, held bool) {
 	h.sync()
 	n := number(at)
 	h.note("told that %d is committed", n)
-	if n < h.told {
+	if n < h.told && !held {
 		h.breach(rule(14), "position %d is told to be committed after %d", n, h.told)
 	}
-	h.told = n
+	h.told = max(h.told, n)
 	reached := false
 	for _, d := range h.accepted {
 		reached = reached || number(position(d)) >= n

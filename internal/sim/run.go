@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/xasink/xasink/recovery"
@@ -50,46 +51,75 @@ func Run(ctx context.Context, s Scenario, trace bool) Result {
 	}
 	defer w.server.Kill()
 	w.foreignBranch(ctx, 0)
-	r := Result{}
-	done := false
-	for n := 0; !done && n < len(s.Lives)+undisturbed; n++ {
-		c := &client{Connector: w.server.ConnectorFor(xasim.Account{User: user, Database: "shop"}), world: w}
-		if n < len(s.Lives) {
-			c.life = s.Lives[n]
-		}
-		w.history.note("--- process run %d: %s", n+1, c.life)
-		err := w.live(ctx, c, n)
-		w.storage.client = nil
-		w.server.ClearFaults()
-		r.Points, r.Opened = append(r.Points, c.points), append(r.Opened, c.opened)
-		done = err == nil
-		if done {
-			break
-		}
-		w.history.note("process run %d ended: %v", n+1, err)
-		r.Cycles++
-		if stopped(err) {
-			w.history.sync()
-			if w.history.gone {
-				r.Stopped = true
-				break
-			}
-			w.history.breach(FalseStop, "%v", err)
-			break
-		}
-		if n >= len(s.Lives) {
-			if n == len(s.Lives)+undisturbed-1 {
+	for w.lives < len(s.Lives)+undisturbed && !w.over() {
+		disturbed := w.lives < len(s.Lives)
+		err := w.process(ctx)
+		if err != nil && !disturbed {
+			if w.lives == len(s.Lives)+undisturbed {
 				w.history.breach(Stuck, "the last of %d undisturbed process runs failed: %v", undisturbed, err)
 			}
 			time.Sleep(between)
 		}
 	}
 	w.history.sync()
-	if done {
+	if w.done {
 		w.check(ctx)
 	}
-	r.Violations, r.Trace = w.history.violations, w.history.trace
-	return r
+	w.result.Violations, w.result.Trace = w.history.violations, w.history.trace
+	return w.result
+}
+
+// over tells whether there is nothing to go on with.
+func (w *world) over() bool { return w.done || w.result.Stopped || len(w.history.violations) > 0 }
+
+// process is the next process run, with its place in the result.
+func (w *world) process(ctx context.Context) error {
+	n := w.lives
+	w.lives++
+	c := &client{
+		Connector: w.server.ConnectorFor(xasim.Account{User: user, Database: "shop"}), world: w, number: processes.Add(1),
+	}
+	if n < len(w.scenario.Lives) {
+		c.life = w.scenario.Lives[n]
+	}
+	w.result.Points, w.result.Opened = append(w.result.Points, 0), append(w.result.Opened, 0)
+	w.history.note("--- process run %d: %s", n+1, c.life)
+	err := w.live(ctx, c, n)
+	w.storage.client = nil
+	w.server.ClearFaults()
+	w.result.Points[n], w.result.Opened[n] = c.points, c.opened
+	if err == nil {
+		w.history.note("--- process run %d is through", n+1)
+		w.done = true
+		return nil
+	}
+	w.history.note("--- process run %d ended: %v", n+1, err)
+	w.result.Cycles++
+	if !stopped(err) || c.paused && errors.Is(err, state.ErrFenced) {
+		return err
+	}
+	w.history.sync()
+	if w.history.gone {
+		w.result.Stopped = true
+	} else {
+		w.history.breach(FalseStop, "%v", err)
+	}
+	return err
+}
+
+// processes numbers them: what a process remembers is kept for as long as the real one lives.
+var processes atomic.Uint64
+
+// pause runs the next process while c is held.
+func (w *world) pause(ctx context.Context, c *client) {
+	if w.lives >= len(w.scenario.Lives)+undisturbed || w.over() {
+		return
+	}
+	client := w.storage.client
+	c.paused = true
+	_ = w.process(context.WithoutCancel(ctx)) // kept in the result
+	w.storage.client = client
+	w.history.note("--- a process that was held goes on")
 }
 
 // stopped tells whether err ends the job. Nothing in a scenario is a reason for it but a branch that is gone: no two
@@ -115,7 +145,7 @@ func (w *world) live(ctx context.Context, c *client, n int) error {
 		MaxSegmentRows: s.Segment, MaxPending: s.Pending, BatchRows: 3, Faults: c,
 		FlushInterval: 3 * time.Second, CheckpointInterval: 8 * time.Second,
 		DecisionTimeout: 10 * time.Second, CommitTimeout: 20 * time.Second, StatementTimeout: 30 * time.Second,
-		Observer: txnsink.Observer{Committed: w.history.tell},
+		Observer: txnsink.Observer{Committed: func(at []byte) { w.history.tell(at, c.paused) }},
 	}
 	for _, k := range chosen {
 		cfg.Tables = append(cfg.Tables, k.declare)

@@ -23,7 +23,7 @@ type Scenario struct {
 	Segment    int64         // MaxSegmentRows; 0: the default
 	Pending    int           // MaxPending; 0: the default
 	Pace       time.Duration // between two Writes
-	Lives      []Life        // what goes wrong in each process run; those after the last are undisturbed
+	Lives      []Life        // what goes wrong in each process run, in the order of their beginnings; those after the last are undisturbed
 }
 
 // Life is what goes wrong in one process run, from its Open to its end.
@@ -44,6 +44,8 @@ const (
 	Die What = iota + 1
 	// Vanish ends the process with its host: the server goes on with its sessions.
 	Vanish
+	// Pause holds the process, all of the next process run long, as a machine does that is suspended.
+	Pause
 	// Fail answers the point with an error: before an effect nothing is done, after it the answer is lost.
 	Fail
 	// Restart the server.
@@ -86,7 +88,7 @@ const (
 )
 
 var whatNames = [whatEnd]string{
-	Die: "die", Vanish: "vanish", Fail: "fail", Restart: "restart", Down: "down", Kill: "kill", LoseRequest: "lose-request",
+	Die: "die", Vanish: "vanish", Pause: "pause", Fail: "fail", Restart: "restart", Down: "down", Kill: "kill", LoseRequest: "lose-request",
 	LoseAnswer: "lose-answer", FreezeRequest: "freeze-request", FreezeAnswer: "freeze-answer", SlowAnswer: "slow-answer",
 	Busy: "busy", Operator: "operator", Interrupt: "interrupt", Forget: "forget", FalseOK: "false-ok", Lock: "lock", Orphan: "orphan", Foreign: "foreign", StoredInDoubt: "stored-in-doubt",
 	LostInDoubt: "lost-in-doubt", LateInDoubt: "late-in-doubt", NoStore: "no-store",

@@ -37,12 +37,31 @@ func newStorage(h *history) *storage {
 	return s
 }
 
-// At passes the store's fault points on to the process that calls it.
+// At passes the store's fault points on to the process that calls it. What was stored is known before something goes
+// wrong behind it.
 func (s *storage) At(ctx context.Context, p fault.Point) error {
 	if s.client == nil {
 		return nil
 	}
+	switch p {
+	case fault.After(fault.Claim):
+		s.history.claim(s.peek().Epoch)
+	case fault.After(fault.DecisionWrite):
+		s.history.accept(*s.peek().Last)
+	}
 	return s.client.At(ctx, p)
+}
+
+// peek is what the store holds.
+func (s *storage) peek() state.Info {
+	client := s.client
+	s.client = nil
+	defer func() { s.client = client }()
+	info, err := s.inner.Peek(context.Background(), job)
+	if err != nil {
+		s.history.breach(Stuck, "the simulation cannot look into the store: %v", err)
+	}
+	return info
 }
 
 func (s *storage) String() string { return "storage" }
@@ -66,15 +85,6 @@ func (s *storage) arrive(after bool) {
 	s.client, s.late = client, left
 }
 
-// stored tells whether d is the newest decision that the store holds.
-func (s *storage) stored(d state.Decision) bool {
-	client := s.client
-	s.client = nil
-	defer func() { s.client = client }()
-	info, err := s.inner.Peek(context.Background(), d.Job)
-	return err == nil && info.Last != nil && info.Last.Number == d.Number && info.Last.Epoch == d.Epoch
-}
-
 // processStore is the store as one process sees it.
 type processStore struct {
 	*storage
@@ -84,6 +94,9 @@ type processStore struct {
 func (s *processStore) ID() uuid.UUID { return s.inner.ID() }
 
 func (s *processStore) Close() error { return nil }
+
+// SimulatedProcess makes every life a process of its own.
+func (s *processStore) SimulatedProcess() uint64 { return s.process.number }
 
 func (s *processStore) answers() error {
 	if s.process.dead {
@@ -102,18 +115,15 @@ func (s *processStore) Peek(ctx context.Context, job string) (state.Info, error)
 	return s.inner.Peek(ctx, job)
 }
 
-// Claim forgets After: every life is a process of its own, which claimed nothing before.
 func (s *processStore) Claim(ctx context.Context, job string, r state.ClaimRequest) (state.Claim, error) {
 	if err := s.answers(); err != nil {
 		return nil, err
 	}
 	s.arrive(false)
-	r.After = nil
 	c, err := s.inner.Claim(ctx, job, r)
 	if err != nil {
 		return nil, err
 	}
-	s.history.claim(c.Epoch())
 	s.arrive(true)
 	return &processClaim{Claim: c, store: s}, nil
 }
@@ -134,7 +144,6 @@ func (c *processClaim) Commit(ctx context.Context, d state.Decision) error {
 	}
 	what := s.next
 	s.next = 0
-	s.history.sync()
 	switch what {
 	case LostInDoubt:
 		return fmt.Errorf("%w: the request was lost", state.ErrInDoubt)
@@ -144,9 +153,6 @@ func (c *processClaim) Commit(ctx context.Context, d state.Decision) error {
 	default:
 	}
 	err := c.Claim.Commit(ctx, d)
-	if err == nil || s.stored(d) {
-		s.history.accept(d)
-	}
 	if err == nil && what == StoredInDoubt {
 		return fmt.Errorf("%w: the answer was lost", state.ErrInDoubt)
 	}

@@ -42,7 +42,10 @@ type world struct {
 	history  *history
 	storage  *storage
 	ledger   ledger.Ledger
-	foreign  int // branches that strangers prepared
+	lives    int // process runs so far
+	result   Result
+	done     bool // the source is at its end, and all of it is committed
+	foreign  int  // branches that strangers prepared
 	orphans  uint64
 	unseen   []xa.ID // orphans that came after the last XA RECOVER of the living process
 }
@@ -130,6 +133,8 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 		}
 		c.die()
 		return errDead
+	case Pause:
+		w.pause(ctx, c)
 	case Fail:
 		return &fault.Error{Point: p}
 	case Restart:
