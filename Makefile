@@ -37,7 +37,7 @@ test-e2e: engine servers-command ## only the tests of module e2e, on real server
 	@$(BIN)/xasink-servers -- $(MAKE) --no-print-directory e2e-tests
 
 lint: tools $(BIN)/golangci-lint-$(LINT) ## formatting, go vet and golangci-lint in both modules
-	@unformatted=$$(find . -name '*.go' -not -path './.cache/*' -print0 | xargs -0 gofmt -l); \
+	@unformatted=$$(find . -name '*.go' -not -path './.cache/*' -print0 | xargs -0 gofmt -s -l); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	cd e2e && go vet ./...
