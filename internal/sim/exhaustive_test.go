@@ -37,42 +37,82 @@ func points(t *testing.T, s sim.Scenario) (all, opening []int) {
 	return r.Points, r.Opened
 }
 
-// TestEveryCrashPoint lets the process die at each of its points, once with its host and once alone, lets each effect
-// fail once, and restarts the server at each point.
+// singles are what goes wrong at every point of a run that is otherwise undisturbed.
+var singles = []sim.What{sim.Die, sim.Vanish, sim.Fail, sim.Restart, sim.Pause}
+
+// aftermaths are what goes wrong in the process run that recovers from a death at every point.
+var aftermaths = []sim.Life{
+	{{What: sim.FalseOK, At: 1}}, {{What: sim.FalseOK, At: 2}}, {{What: sim.Forget, At: 1}}, {{What: sim.Forget, At: 2}},
+	{{What: sim.Operator, At: 20}}, {{What: sim.Busy, At: 3}}, {{What: sim.LoseAnswer, At: 25}}, {{What: sim.LateInDoubt, At: 4}},
+	{{What: sim.Orphan, At: 30}},
+}
+
+// TestEveryCrashPoint lets one thing go wrong at each point of a run: its process dies alone or with its host, or is
+// held while another one runs, an effect fails, the server restarts. Then it lets the process die at each point, and
+// something go wrong in the recovery. All of it is tried with -sim.all, else as much as there is time for, in a drawn
+// order; what a process has to survive most often, its death, is always tried at every point.
 func TestEveryCrashPoint(t *testing.T) {
+	seed, limit := exhaustive(t, 15*time.Second)
 	for _, kind := range xasim.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
+			order := rand.New(rand.NewPCG(seed, 0))
+			var all []sim.Scenario
 			n := 0
 			for _, text := range small {
 				s := workload(t, kind, text)
-				all, _ := points(t, s)
-				for _, what := range []sim.What{sim.Die, sim.Vanish, sim.Fail, sim.Restart} {
-					for at := 1; at <= all[0]; at++ {
+				last, _ := points(t, s)
+				for at := 1; at <= last[0]; at++ {
+					for _, what := range singles {
 						s.Lives = []sim.Life{{{What: what, At: at}}}
-						points(t, s)
-						n++
+						if what == sim.Die && !raceDetector && !testing.Short() {
+							points(t, s)
+							n++
+							continue
+						}
+						all = append(all, s)
+					}
+					for _, second := range aftermaths {
+						s.Lives = []sim.Life{{{What: sim.Die, At: at}}, second}
+						all = append(all, s)
 					}
 				}
 			}
-			t.Logf("%d runs", n)
-			require.Greater(t, n, 300)
+			start, always := time.Now(), n
+			for _, i := range order.Perm(len(all)) {
+				if time.Since(start) > limit {
+					break
+				}
+				points(t, all[i])
+				n++
+			}
+			t.Logf("%d of %d runs", n, len(all)+always)
+			require.Positive(t, n)
 		})
 	}
 }
 
-// TestEveryPairOfCrashPoints lets the process die at each of its points, and the next one at each point of its
-// opening, which recovers. Without -sim.pairs it is bounded by time, and takes the pairs in a drawn order.
-func TestEveryPairOfCrashPoints(t *testing.T) {
-	limit := 10 * time.Second
+// exhaustive is the seed of the order, and the time for one kind of server.
+func exhaustive(t *testing.T, limit time.Duration) (uint64, time.Duration) {
+	t.Helper()
 	switch {
-	case *pairs:
+	case *all:
 		limit = 24 * time.Hour
 	case raceDetector || testing.Short():
 		limit = 2 * time.Second
 	}
-	seed := rand.Uint64()
+	seed := *seed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
 	t.Logf("seed %d", seed)
+	return seed, limit
+}
+
+// TestEveryPairOfCrashPoints lets the process die at each of its points, and the next one at each point of its
+// opening, which recovers. Without -sim.all it is bounded by time, and takes the pairs in a drawn order.
+func TestEveryPairOfCrashPoints(t *testing.T) {
+	seed, limit := exhaustive(t, 8*time.Second)
 	for _, kind := range xasim.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()

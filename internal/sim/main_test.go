@@ -14,8 +14,8 @@ var (
 	cycles  = flag.Int("sim.n", 0, "cycles of the random simulation; 0: as many as -sim.time allows")
 	seed    = flag.Uint64("sim.seed", 0, "first seed of the random simulation; 0: drawn")
 	script  = flag.String("sim.script", "", "a scenario to run again, with everything that happens")
-	pairs   = flag.Bool("sim.pairs", false, "try every pair of crash points, however long it takes")
-	seconds = flag.Duration("sim.time", 0, "time for the random simulation without -sim.n; 0: 20s, or 5s with -short or the race detector")
+	all     = flag.Bool("sim.all", false, "try everything that is exhaustive, however long it takes")
+	seconds = flag.Duration("sim.time", 0, "time for the random simulation without -sim.n; 0: 15s, or 5s with -short or the race detector")
 )
 
 // lastLine is printed behind what the testing package prints.

@@ -33,7 +33,8 @@ func TestRandom(t *testing.T) {
 		first = rand.Uint64() >> 16
 	}
 	t.Logf("first seed %d", first)
-	b := &budget{start: time.Now(), first: first, wanted: int64(*cycles)}
+	processor, _ := processorTime()
+	b := &budget{processor: processor, start: time.Now(), first: first, wanted: int64(*cycles)}
 	switch {
 	case *cycles > 0:
 	case *seconds > 0:
@@ -41,7 +42,7 @@ func TestRandom(t *testing.T) {
 	case raceDetector || testing.Short():
 		b.until = b.start.Add(5 * time.Second)
 	default:
-		b.until = b.start.Add(20 * time.Second)
+		b.until = b.start.Add(15 * time.Second)
 	}
 	const workers = 2
 	t.Run("scenarios", func(t *testing.T) {
@@ -57,10 +58,11 @@ func TestRandom(t *testing.T) {
 
 // budget is what workers share.
 type budget struct {
-	start  time.Time
-	until  time.Time // zero: no limit
-	first  uint64
-	wanted int64 // 0: no limit
+	start     time.Time
+	processor time.Duration // at the start
+	until     time.Time     // zero: no limit
+	first     uint64
+	wanted    int64 // 0: no limit
 
 	next   atomic.Uint64
 	cycles atomic.Int64
@@ -123,14 +125,21 @@ func terminal() bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// used is the processor time since the start, of all cores; where the system does not tell, the time of the workers.
+func (b *budget) used(workers int) time.Duration {
+	if now, ok := processorTime(); ok {
+		return now - b.processor
+	}
+	return time.Since(b.start) * time.Duration(workers)
+}
+
 func (b *budget) report(workers int) {
-	took := time.Since(b.start).Seconds()
 	n := b.cycles.Load()
 	if b.shown.Load() > 0 {
 		fmt.Fprintln(os.Stderr)
 	}
 	line := fmt.Sprintf("simulated: %d cycles, %d lost, %d doubled, %d reordered, %.0f/s per core", n, b.sums[sim.Lost],
-		b.sums[sim.Doubled], b.sums[sim.Reordered], float64(n)/took/float64(workers))
+		b.sums[sim.Doubled], b.sums[sim.Reordered], float64(n)/b.used(workers).Seconds())
 	if b.failed.Load() {
 		line += ", FAILED"
 	}
