@@ -13,6 +13,7 @@ type span struct{ low, high string }
 // access is how a statement finds rows: by spans of the primary key, by keys of another unique key, or all.
 type access struct {
 	whole  bool
+	point  bool // spans are whole keys
 	spans  []span
 	unique *index
 	keys   []string
@@ -24,10 +25,10 @@ func (sc *scope) accessFor(t *table, where syntax.Expr, args []datum.Value) acce
 	if l, ok := where.(syntax.Literal); ok && l.Value == datum.Bool(false) {
 		return access{} // an impossible WHERE: the table is not looked at
 	}
-	p := planner{sc, t, args}
+	p := &planner{sc: sc, table: t, args: args}
 	if len(t.primary.at) > 0 {
 		if spans, ok := p.spans(where); ok {
-			return access{spans: spans}
+			return access{spans: spans, point: !p.wide}
 		}
 	}
 	for _, i := range t.unique {
@@ -43,6 +44,7 @@ type planner struct {
 	sc    *scope
 	table *table
 	args  []datum.Value
+	wide  bool // a span is no whole key
 }
 
 // bounds is what a condition says of one column. Expressions are constants.
@@ -52,7 +54,7 @@ type bounds struct {
 }
 
 // spans are those of the primary key, if where says enough of its first columns.
-func (p planner) spans(where syntax.Expr) ([]span, bool) {
+func (p *planner) spans(where syntax.Expr) ([]span, bool) {
 	if b, ok := where.(syntax.Binary); ok && b.Op == "OR" {
 		left, ok1 := p.spans(b.L)
 		right, ok2 := p.spans(b.R)
@@ -77,17 +79,19 @@ func (p planner) spans(where syntax.Expr) ([]span, bool) {
 			prefixes = next
 			continue
 		case known:
+			p.wide = true
 			return p.ranges(prefixes, at, b), true
 		case n == 0:
 			return nil, false
 		}
+		p.wide = true
 		return p.whole(prefixes), true
 	}
 	return p.whole(prefixes), true
 }
 
 // whole are the spans of all keys that begin with one of prefixes.
-func (p planner) whole(prefixes []string) []span {
+func (p *planner) whole(prefixes []string) []span {
 	list := make([]span, len(prefixes))
 	for i, prefix := range prefixes {
 		list[i] = span{prefix, above(prefix)}
@@ -95,7 +99,7 @@ func (p planner) whole(prefixes []string) []span {
 	return list
 }
 
-func (p planner) ranges(prefixes []string, at int, b bounds) []span {
+func (p *planner) ranges(prefixes []string, at int, b bounds) []span {
 	var list []span
 	for _, prefix := range prefixes {
 		s := span{prefix, above(prefix)}
@@ -127,7 +131,7 @@ func above(prefix string) string {
 }
 
 // append adds the constant x, as column at stores it. ok is false where the column can hold no such value.
-func (p planner) append(key string, at int, x syntax.Expr) (string, bool) {
+func (p *planner) append(key string, at int, x syntax.Expr) (string, bool) {
 	v, err := p.sc.constant(x, p.args)
 	if err != nil || v.IsNull() {
 		return "", false
@@ -141,7 +145,7 @@ func (p planner) append(key string, at int, x syntax.Expr) (string, bool) {
 }
 
 // exact are the keys of i that where asks for, if it names all its columns.
-func (p planner) exact(i *index, where syntax.Expr) ([]string, bool) {
+func (p *planner) exact(i *index, where syntax.Expr) ([]string, bool) {
 	if where == nil {
 		return nil, false
 	}
@@ -167,7 +171,7 @@ func (p planner) exact(i *index, where syntax.Expr) ([]string, bool) {
 }
 
 // collect notes what the parts of an AND say of columns.
-func (p planner) collect(x syntax.Expr, into map[int]bounds) {
+func (p *planner) collect(x syntax.Expr, into map[int]bounds) {
 	switch x := x.(type) {
 	case syntax.Binary:
 		switch x.Op {
@@ -202,7 +206,7 @@ func (p planner) collect(x syntax.Expr, into map[int]bounds) {
 	}
 }
 
-func (p planner) note(into map[int]bounds, at int, b bounds) {
+func (p *planner) note(into map[int]bounds, at int, b bounds) {
 	have, known := into[at]
 	switch {
 	case !known:
@@ -222,7 +226,7 @@ func (p planner) note(into map[int]bounds, at int, b bounds) {
 }
 
 // sides tells which of two is a column of the table and which a constant.
-func (p planner) sides(a, b syntax.Expr) (at int, constant syntax.Expr, ok bool) {
+func (p *planner) sides(a, b syntax.Expr) (at int, constant syntax.Expr, ok bool) {
 	if at, ok = p.columnOf(a); ok && isConstant(b) {
 		return at, b, true
 	}
@@ -232,7 +236,7 @@ func (p planner) sides(a, b syntax.Expr) (at int, constant syntax.Expr, ok bool)
 	return 0, nil, false
 }
 
-func (p planner) columnOf(x syntax.Expr) (int, bool) {
+func (p *planner) columnOf(x syntax.Expr) (int, bool) {
 	c, ok := x.(syntax.Column)
 	if !ok || c.Table != "" && !strings.EqualFold(c.Table, p.table.name) && !p.aliased(c.Table) {
 		return 0, false
@@ -241,13 +245,13 @@ func (p planner) columnOf(x syntax.Expr) (int, bool) {
 	return at, at >= 0
 }
 
-func (p planner) aliased(name string) bool {
+func (p *planner) aliased(name string) bool {
 	return len(p.sc.slots) > 0 && strings.EqualFold(p.sc.slots[0].table, name)
 }
 
 // usable tells whether a column can be compared with constants by its key: not where the server would convert the
 // column instead.
-func (p planner) usable(at int, list ...syntax.Expr) bool {
+func (p *planner) usable(at int, list ...syntax.Expr) bool {
 	kind := p.table.columns[at].kind
 	for _, x := range list {
 		if !isConstant(x) {

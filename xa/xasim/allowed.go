@@ -11,28 +11,30 @@ func (s *session) allowed(statement syntax.Statement) error {
 	if _, ok := statement.(*syntax.XA); ok {
 		return nil // it looks itself
 	}
-	if free(statement) {
+	if s.harmless(statement) {
 		return nil
 	}
-	switch t.state {
-	case active:
-		if t.deadlock {
-			return errBranchDeadlock()
-		}
-		if inActive(statement) {
-			return nil
-		}
-		return errState(wordActive)
-	default:
-		return errState(s.word())
+	_, marks := statement.(*syntax.Savepoint)
+	switch {
+	case t.deadlock && marks:
+		return nil
+	case inActive(statement) && s.doomed():
+		return errBranchDeadlock()
+	case t.state == active && inActive(statement):
+		return nil
 	}
+	return errState(s.word())
 }
 
-// free are the statements that every state takes.
-func free(statement syntax.Statement) bool {
+// harmless are the statements that every state takes.
+func (s *session) harmless(statement syntax.Statement) bool {
 	switch x := statement.(type) {
-	case *syntax.Recover, *syntax.Show, *syntax.Kill, *syntax.Do, *syntax.Use, *syntax.SetNames, *syntax.Set, *syntax.SetTransaction:
+	case *syntax.Recover, *syntax.Kill, *syntax.Do, *syntax.Use, *syntax.SetNames, *syntax.Set, *syntax.SetTransaction,
+		*syntax.UnlockTables:
 		return true
+	case *syntax.Show:
+		// MySQL makes a query of its own tables of most of them.
+		return s.server.kind.mariadb || x.What == "PROCESSLIST" || s.transaction.state == active
 	case *syntax.Select:
 		return len(x.From) == 0
 	}

@@ -66,7 +66,7 @@ func (s *session) startBranch(x *syntax.XA, name XID) error {
 		return errInval()
 	case x.Resume:
 		if t == nil || t.state != idle {
-			return errState(s.word())
+			return errInval()
 		}
 		if identityOf(t.xid) != identityOf(name) {
 			return errNota()
@@ -95,16 +95,26 @@ func (s *session) endBranch(x *syntax.XA, name XID) error {
 		return errInval()
 	case t == nil || t.state == plain:
 		return errState(wordNone)
+	case s.names(t, name) && s.doomed():
+		return errBranchDeadlock()
 	case t.state != active:
 		return errState(s.word())
 	case !s.names(t, name):
 		return errNota()
-	case t.deadlock:
-		t.state, t.deadlock = rollbackOnly, false
-		return errBranchDeadlock()
 	}
 	t.state = idle
 	return nil
+}
+
+// doomed tells whether MySQL has 1614 for a verb or statement, because a deadlock rolled the branch back. From the
+// first time on the branch is in state ROLLBACK ONLY.
+func (s *session) doomed() bool {
+	t := s.transaction
+	if s.server.kind.mariadb || !t.deadlock {
+		return false
+	}
+	t.state = rollbackOnly
+	return true
 }
 
 // names tells whether name is t's, as the verbs of the own session compare it.
@@ -154,6 +164,10 @@ func (srv *Server) detach(t *transaction) {
 	release := func() {
 		t.session = nil
 		srv.log(Event{Kind: Detached, XID: t.xid})
+		if t.real() == 0 {
+			// InnoDB forgets a transaction that changed nothing as soon as no session has it.
+			srv.releaseLocks(t, nil)
+		}
 		if srv.kind.mariadb {
 			// The metadata locks go with the session (server-facts 5).
 			srv.releaseTables(t)
@@ -220,9 +234,11 @@ func (s *session) commitBranch(name XID, onePhase bool) error {
 			return s.settle(t, Committed)
 		case t.state == idle && onePhase:
 			return s.settle(t, Committed)
-		case t.state == rollbackOnly, t.deadlock && !srv.kind.mariadb:
-			return s.commitVictim(t)
-		case t.state == prepared:
+		case t.state == rollbackOnly, t.deadlock:
+			srv.logBranch(RolledBack, t, s)
+			srv.rollback(t)
+			return errBranchDeadlock()
+		case t.state == prepared && srv.kind.mariadb:
 			return errInval()
 		}
 		return errState(s.word())
@@ -230,27 +246,14 @@ func (s *session) commitBranch(name XID, onePhase bool) error {
 	if err := s.outside(); err != nil {
 		return err
 	}
-	if onePhase {
-		if srv.kind.mariadb {
-			return errInval()
-		}
-		return errNota()
+	if onePhase && srv.kind.mariadb {
+		return errInval()
 	}
 	t, err := s.findPrepared(name)
 	if err != nil {
 		return err
 	}
 	return s.settle(t, Committed)
-}
-
-// commitVictim is COMMIT of a branch that a deadlock rolled back.
-func (s *session) commitVictim(t *transaction) error {
-	if s.server.kind.mariadb {
-		return errState(wordRollbackOnly)
-	}
-	s.server.logBranch(RolledBack, t, s)
-	s.server.rollback(t)
-	return errBranchDeadlock()
 }
 
 func (s *session) rollbackBranch(name XID) error {
@@ -285,37 +288,49 @@ func (s *session) settle(t *transaction, how EventKind) error {
 	}
 	if err := s.awaitWritable(); err != nil {
 		free()
+		if t.state != prepared && how == Committed && s.over == 0 {
+			// In one phase there is nothing to come back to.
+			srv.logBranch(RolledBack, t, s)
+			srv.rollback(t)
+		}
 		return err
 	}
-	if how == Committed && srv.kind.mariadb && srv.globals.on("read_only") && s.lacks(KillOthers) {
+	if t.session == nil && len(t.changes) == 0 && srv.kind.mariadb {
+		srv.logBranch(RolledBack, t, s)
+		srv.rollback(t)
+		return errRolledBack()
+	}
+	if srv.kind.mariadb && srv.globals.on("read_only") && s.lacks(KillOthers) {
 		free()
 		return failure(1290, "HY000", "The MariaDB server is running with the --read-only option so it cannot execute this statement")
 	}
-	t.busy = nil
 	srv.logBranch(how, t, s)
 	srv.noteJournal(how, t)
-	if how == Committed {
-		srv.commit(t)
-	} else {
+	if how == RolledBack {
 		srv.rollback(t)
+		return nil
 	}
+	if s.linger > 0 && t.state == prepared {
+		srv.expose(t)
+		if err := s.pass(s.linger); err != nil {
+			if s.over == 0 {
+				srv.finish(t)
+			}
+			return err
+		}
+		srv.finish(t)
+		return nil
+	}
+	t.busy = nil
+	srv.commit(t)
 	return nil
 }
 
-// releaseAtPrepare frees the locks that PREPARE does not keep.
+// releaseAtPrepare frees the locks that PREPARE does not keep: shared ones on MariaDB (docs/facts.md).
 func (srv *Server) releaseAtPrepare(t *transaction) {
 	if srv.kind.mariadb {
-		return
+		srv.releaseLocks(t, func(_ lockKey, m lockMode) bool { return m == exclusive })
 	}
-	changed := map[lockKey]bool{}
-	for _, c := range t.changes {
-		changed[c.lock()] = true
-	}
-	if len(changed) == 0 {
-		srv.releaseLocks(t, nil)
-		return
-	}
-	srv.releaseLocks(t, func(_ lockKey, m lockMode) bool { return m == exclusive })
 }
 
 // limbo is an XA COMMIT or XA ROLLBACK that does nothing and is answered OK.

@@ -115,6 +115,10 @@ func (srv *Server) kill() {
 	for _, t := range slices.Backward(srv.transactions) {
 		t.locks, t.tables, t.waiting, t.behind, t.marks, t.busy = nil, nil, nil, nil, nil, nil
 		t.session = nil
+		if t.done {
+			srv.finish(t)
+			continue
+		}
 		if t.state == prepared && t.kept(srv.kind) {
 			continue
 		}

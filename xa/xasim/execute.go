@@ -216,10 +216,9 @@ func (s *session) victim(t *transaction) {
 	srv.undoTo(t, 0)
 	srv.releaseLocks(t, nil)
 	srv.releaseTables(t)
+	t.deadlock = true
 	if srv.kind.mariadb {
 		t.state = rollbackOnly
-	} else {
-		t.deadlock = true
 	}
 }
 

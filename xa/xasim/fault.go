@@ -30,6 +30,9 @@ const (
 	Slow
 	// SlowAnswer executes the statement and waits for Delay before it answers.
 	SlowAnswer
+	// SlowCommit executes an XA COMMIT, or any other statement, and waits for Delay before it is wholly done: the rows are
+	// visible and free, and XA RECOVER still lists the branch, as it was seen to on both servers (docs/facts.md).
+	SlowCommit
 	// CrashBefore ends the server as by SIGKILL before the statement is executed, and CrashAfter behind it, before the
 	// answer. It starts again after Delay, with Crash; a negative Delay leaves it down.
 	CrashBefore
@@ -38,7 +41,7 @@ const (
 
 var actNames = [...]string{
 	LoseRequest: "lose request", LoseAnswer: "lose answer", FreezeRequest: "freeze request", FreezeAnswer: "freeze answer",
-	Refuse: "refuse", FalseOK: "false OK", Slow: "slow", SlowAnswer: "slow answer", CrashBefore: "crash before",
+	Refuse: "refuse", FalseOK: "false OK", Slow: "slow", SlowAnswer: "slow answer", SlowCommit: "slow commit", CrashBefore: "crash before",
 	CrashAfter: "crash after",
 }
 
@@ -65,7 +68,7 @@ type Fault struct {
 	Times int
 	Act   Act
 	Err   error         // of Refuse
-	Delay time.Duration // of Slow, SlowAnswer, CrashBefore and CrashAfter
+	Delay time.Duration // of Slow, SlowAnswer, SlowCommit, CrashBefore and CrashAfter
 	Crash Crash         // of CrashBefore and CrashAfter
 
 	seen, fired int
@@ -165,6 +168,9 @@ func (s *session) perform(c *command) (r reply, answered bool) {
 		if err := s.pass(f.Delay); err != nil {
 			return reply{err: err}, true
 		}
+	case SlowCommit:
+		s.linger = f.Delay
+		defer func() { s.linger = 0 }()
 	case CrashBefore:
 		srv.crashFor(f)
 		return reply{}, false

@@ -19,6 +19,11 @@ func (s *session) implicitCommit() error {
 	}
 	if len(t.changes) > 0 {
 		if err := s.awaitWritable(); err != nil {
+			if s.over == 0 {
+				// What cannot be committed in time is rolled back.
+				s.server.logBranch(RolledBack, t, s)
+				s.server.rollback(t)
+			}
 			return err
 		}
 	}
@@ -167,6 +172,9 @@ func (s *session) flush(x *syntax.Flush, c *command) error {
 	if x.What != "TABLES WITH READ LOCK" && x.What != "TABLE WITH READ LOCK" {
 		return unsupported("FLUSH "+x.What, c.text)
 	}
+	if s.lacks(Reload) {
+		return errNeeds("RELOAD")
+	}
 	s.server.readLock = s
 	return nil
 }
@@ -181,7 +189,7 @@ func (s *session) kill(x *syntax.Kill, c *command) error {
 	id := uint64(v.AsInt())
 	other := s.server.sessions[id]
 	switch {
-	case other == nil || other.account.User != s.account.User && s.lacks(Process):
+	case other == nil:
 		return failure(1094, "HY000", "Unknown thread id: %d", id)
 	case other.account.User != s.account.User && s.lacks(KillOthers):
 		return failure(1095, "HY000", "You are not owner of thread %d", id)

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/xasink/xasink/xa/xasim/internal/datum"
 )
 
-// namedLock is a lock of GET_LOCK. Names ignore capitals.
+// namedLock is a lock of GET_LOCK. Names ignore capitals on MySQL, and do not on MariaDB (docs/facts.md).
 type namedLock struct {
 	holder *session
 	times  int
@@ -21,12 +22,21 @@ type namedWait struct {
 	wait    *waiter
 }
 
-const longestLockName = 64
+const (
+	longestName        = 64
+	longestMariaDBName = 192
+)
 
 func (k Kind) lockName(v datum.Value) (string, error) {
 	name := v.Text()
 	switch {
-	case name == "" || len(name) > longestLockName:
+	case k.mariadb && utf8.RuneCountInString(name) <= longestMariaDBName:
+		return name, nil
+	case k.mariadb:
+		return "", failure(1059, "42000", "Identifier name '%s' is too long", name)
+	case utf8.RuneCountInString(name) > longestName:
+		return "", failure(4163, "42000", "User-level lock name '%s' should not exceed 64 characters.", name)
+	case name == "":
 		return "", failure(3057, "42000", "Incorrect user-level lock name '%s'.", name)
 	}
 	return strings.ToLower(name), nil
@@ -37,7 +47,7 @@ func getLock(f *frame, args []datum.Value) (datum.Value, error) {
 	s := f.session
 	srv := s.server
 	name, err := srv.kind.lockName(args[0])
-	if err != nil {
+	if err != nil || name == "" {
 		return datum.Value{}, err
 	}
 	l := srv.named[name]
@@ -143,7 +153,7 @@ func releaseAllLocks(f *frame, _ []datum.Value) (datum.Value, error) {
 	return datum.Int64(int64(f.session.releaseNamed())), nil
 }
 
-// Locks are the named locks that are held, by their names in small letters, with the connection ids of their holders.
+// Locks are the named locks that are held, by their names, which MySQL has in small letters, with the connection ids of their holders.
 func (srv *Server) Locks() map[string]uint64 {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()

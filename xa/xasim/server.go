@@ -86,7 +86,7 @@ type Account struct {
 }
 
 // Rights are privileges, as a set.
-type Rights uint16
+type Rights uint32
 
 // The rights that can be denied.
 const (
@@ -100,6 +100,8 @@ const (
 	KillOthers
 	// SystemVariables is what SET GLOBAL and SET SESSION xa_detach_on_prepare need.
 	SystemVariables
+	// Reload is what FLUSH needs.
+	Reload
 	// Create is CREATE, ALTER and DROP on databases and tables.
 	Create
 	// SelectRows, InsertRows, UpdateRows and DeleteRows are about tables: 1142.
@@ -107,6 +109,10 @@ const (
 	InsertRows
 	UpdateRows
 	DeleteRows
+
+	// Rows are the four together, and AllRights all.
+	Rows      = SelectRows | InsertRows | UpdateRows | DeleteRows
+	AllRights = RecoverBranches | Process | KillOthers | SystemVariables | Reload | Create | Rows
 )
 
 func (v settings) number(name string) (int64, error) { return strconv.ParseInt(v[name], 10, 64) }

@@ -27,12 +27,13 @@ type session struct {
 	warnings    int
 	insertID    uint64
 
-	busy    *command  // being executed
-	since   time.Time // of busy, or idle since then
-	waiting *waiter   // of busy, where it waits
-	ending  endReason // why it ends as soon as busy is through, 0: it does not
-	over    endReason // why it ended, 0: it lives
-	frozen  bool      // the network is cut in silence: neither side sees the other go
+	busy    *command      // being executed
+	since   time.Time     // of busy, or idle since then
+	waiting *waiter       // of busy, where it waits
+	ending  endReason     // why it ends as soon as busy is through, 0: it does not
+	over    endReason     // why it ended, 0: it lives
+	linger  time.Duration // of SlowCommit
+	frozen  bool          // the network is cut in silence: neither side sees the other go
 }
 
 // endReason is why a session ends.

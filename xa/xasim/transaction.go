@@ -29,7 +29,8 @@ type transaction struct {
 
 	state    branchState
 	xid      XID
-	deadlock bool      // rolled back as a victim; the session has not been told by a verb yet (MySQL)
+	deadlock bool      // rolled back as a victim
+	done     bool      // committed, and still listed
 	limbo    bool      // in no list, its locks held (server-facts 0.3)
 	busy     *session  // is executing a COMMIT or ROLLBACK of the prepared branch
 	behind   []*waiter // wait for that to end
@@ -111,6 +112,12 @@ func (srv *Server) rollback(t *transaction) {
 
 // commit makes all of t visible and ends it.
 func (srv *Server) commit(t *transaction) {
+	srv.expose(t)
+	srv.finish(t)
+}
+
+// expose makes all of t visible, and frees its rows.
+func (srv *Server) expose(t *transaction) {
 	var back []func(*transaction)
 	for _, c := range t.changes {
 		if b, done := c.commit(t); done {
@@ -118,8 +125,8 @@ func (srv *Server) commit(t *transaction) {
 		}
 	}
 	srv.remember(t, back)
-	t.changes = nil
-	srv.finish(t)
+	t.changes, t.done = nil, true
+	srv.releaseLocks(t, nil)
 }
 
 // finish frees what t holds and forgets it.

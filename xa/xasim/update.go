@@ -20,7 +20,7 @@ func (s *session) update(t *transaction, u *syntax.Update, c *command) (*result,
 	if err != nil {
 		return nil, err
 	}
-	x.semi = !s.server.kind.mariadb && x.access.unique == nil
+	x.semi = !s.server.kind.mariadb && x.access.unique == nil && !x.access.point
 	out := &result{}
 	for n := 1; ; n++ {
 		r, err := x.next(syntax.UpdateLock)
