@@ -74,7 +74,7 @@ func drawDisturbance(r *rand.Rand) What {
 		return []What{Lock, Lock, Orphan}[r.IntN(3)]
 	}
 	what := Fail + What(r.IntN(int(whatEnd-Fail)))
-	if (what == Forget || what == FalseOK || what == Operator) && r.IntN(3) > 0 {
+	if (what == Forget || what == FalseOK) && r.IntN(3) > 0 {
 		return Restart
 	}
 	return what

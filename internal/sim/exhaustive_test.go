@@ -38,7 +38,7 @@ func points(t *testing.T, s sim.Scenario) (all, opening []int) {
 }
 
 // singles are what goes wrong at every point of a run that is otherwise undisturbed.
-var singles = []sim.What{sim.Die, sim.Vanish, sim.Fail, sim.Restart, sim.Pause}
+var singles = []sim.What{sim.Die, sim.Vanish, sim.Fail, sim.Restart, sim.Pause, sim.Operator}
 
 // aftermaths are what goes wrong in the process run that recovers from a death at every point.
 var aftermaths = []sim.Life{
@@ -48,10 +48,11 @@ var aftermaths = []sim.Life{
 }
 
 // TestEveryCrashPoint lets one thing go wrong at each point of a run: its process dies alone or with its host, or is
-// held while another one runs, an effect fails, the server restarts. Then it lets the process die at each point, and
+// held while another one runs, an effect fails, the server restarts, an operator rolls a branch back. Then it lets the process die at each point, and
 // something go wrong in the recovery. All of it is tried with -sim.all, else as much as there is time for, in a drawn
 // order; what a process has to survive most often, its death, is always tried at every point.
 func TestEveryCrashPoint(t *testing.T) {
+	t.Parallel()
 	seed, limit := exhaustive(t, 15*time.Second)
 	for _, kind := range xasim.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -112,6 +113,7 @@ func exhaustive(t *testing.T, limit time.Duration) (uint64, time.Duration) {
 // TestEveryPairOfCrashPoints lets the process die at each of its points, and the next one at each point of its
 // opening, which recovers. Without -sim.all it is bounded by time, and takes the pairs in a drawn order.
 func TestEveryPairOfCrashPoints(t *testing.T) {
+	t.Parallel()
 	seed, limit := exhaustive(t, 8*time.Second)
 	for _, kind := range xasim.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {

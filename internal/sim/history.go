@@ -142,6 +142,7 @@ func (h *history) event(e xasim.Event) {
 	case xasim.Limbo:
 		h.branches[id] = fateGone
 		h.gone = true
+	default: // event passed nothing else on
 	}
 }
 

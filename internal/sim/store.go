@@ -45,19 +45,19 @@ func (s *storage) At(ctx context.Context, p fault.Point) error {
 	}
 	switch p {
 	case fault.After(fault.Claim):
-		s.history.claim(s.peek().Epoch)
+		s.history.claim(s.peek(ctx).Epoch)
 	case fault.After(fault.DecisionWrite):
-		s.history.accept(*s.peek().Last)
+		s.history.accept(*s.peek(ctx).Last)
 	}
 	return s.client.At(ctx, p)
 }
 
 // peek is what the store holds.
-func (s *storage) peek() state.Info {
+func (s *storage) peek(ctx context.Context) state.Info {
 	client := s.client
 	s.client = nil
 	defer func() { s.client = client }()
-	info, err := s.inner.Peek(context.Background(), job)
+	info, err := s.inner.Peek(context.WithoutCancel(ctx), job)
 	if err != nil {
 		s.history.breach(Stuck, "the simulation cannot look into the store: %v", err)
 	}
@@ -67,7 +67,7 @@ func (s *storage) peek() state.Info {
 func (s *storage) String() string { return "storage" }
 
 // arrive lets late writes arrive.
-func (s *storage) arrive(after bool) {
+func (s *storage) arrive(ctx context.Context, after bool) {
 	var left []lateWrite
 	client := s.client
 	s.client = nil
@@ -76,7 +76,7 @@ func (s *storage) arrive(after bool) {
 			left = append(left, l)
 			continue
 		}
-		err := l.claim.Commit(context.Background(), l.d)
+		err := l.claim.Commit(context.WithoutCancel(ctx), l.d)
 		s.history.note("the late write of decision %d arrives: %v", l.d.Number, err)
 		if err == nil {
 			s.history.accept(l.d)
@@ -119,12 +119,12 @@ func (s *processStore) Claim(ctx context.Context, job string, r state.ClaimReque
 	if err := s.answers(); err != nil {
 		return nil, err
 	}
-	s.arrive(false)
+	s.arrive(ctx, false)
 	c, err := s.inner.Claim(ctx, job, r)
 	if err != nil {
 		return nil, err
 	}
-	s.arrive(true)
+	s.arrive(ctx, true)
 	return &processClaim{Claim: c, store: s}, nil
 }
 

@@ -186,6 +186,7 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 		w.storage.next = a.What
 	case NoStore:
 		w.storage.down = time.Now().Add(storeDown)
+	case whatEnd:
 	}
 	return nil
 }
