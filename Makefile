@@ -73,12 +73,12 @@ servers-command:
 # Parallel beyond the cores: tests on servers wait more than they compute.
 # The last needs servers that nobody else uses, as they are by then.
 root-tests:
-	go test -race -parallel 8 -timeout 30m ./...
+	go test -race -count=1 -parallel 8 -timeout 30m ./...
 	go test -race -timeout 5m -run UnderAGlobalReadLock ./xa -own-server
 
 # One package at a time: they start and kill servers of their own.
 e2e-tests:
-	cd e2e && go test -race -p 1 -timeout 45m ./...
+	cd e2e && go test -race -count=1 -p 1 -timeout 45m ./...
 
 $(BIN)/golangci-lint-$(LINT):
 	@echo "building golangci-lint $(LINT), about two minutes"
