@@ -3,9 +3,7 @@ module github.com/xasink/xasink/e2e
 go 1.26.0
 
 require (
-	github.com/cockroachdb/datadriven v1.0.3
 	github.com/containerd/errdefs v1.0.0
-	github.com/fxamacker/cbor/v2 v2.10.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/moby/moby/api v1.56.1
 	github.com/moby/moby/client v0.6.2
@@ -16,7 +14,7 @@ require (
 )
 
 require (
-	github.com/pmezard/go-difflib v1.0.0 // indirect
+	github.com/fxamacker/cbor/v2 v2.10.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 )
 
@@ -67,7 +65,6 @@ require (
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	pgregory.net/rapid v1.3.0
 )
 
 replace github.com/xasink/xasink => ../
