@@ -106,7 +106,11 @@ func (s *Sink) overtaken(ctx context.Context, info state.Info, err error) error 
 		return err
 	}
 	now, again := s.cfg.Store.Peek(ctx, s.cfg.Job)
-	if again != nil || now.Epoch == info.Epoch {
+	switch {
+	case again != nil: // not wrapped: nobody is to act on a stop that may be none
+		return fmt.Errorf("job %s: the server knows more than the store did, and the store cannot be read again: %w; before that: %s",
+			s.cfg.Job, again, err.Error())
+	case now.Epoch == info.Epoch:
 		return err
 	}
 	return fmt.Errorf("job %s: another process opened it at the same moment, run %s under epoch %d: %w",

@@ -11,6 +11,7 @@ import (
 // stories are scenarios that once failed, or that no workload of the other tests is sure to meet.
 var stories = map[string]string{
 	"another process opens the job between the looks at store and server": "attached exactly-once seed=1 records=2 tables=l write=1 | pause@3 |",
+	"the same, and then the store cannot be read":                         "mysql exactly-once seed=1 records=0 tables=l write=1 | pause@3 | no-store@31",
 	"the owner is held when its decision is stored":                       "mariadb exactly-once seed=1 records=6 tables=o write=2 checkpoint=2 | pause@60 |",
 	"a late decision arrives after the next claim":                        "mysql exactly-once seed=2 records=4 tables=et write=1 checkpoint=2 | late-in-doubt@40 die@80 |",
 	"a stranger's lock is met in the second lane":                         "mysql exactly-once seed=3 records=12 tables=eto write=3 | lock@60 lock@90",

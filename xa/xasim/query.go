@@ -91,7 +91,11 @@ func (s *session) sources(t *transaction, q *syntax.Select, c *command, sc *scop
 		if err != nil {
 			return nil, err
 		}
-		sc.slots = append(sc.slots, src.slots...)
+		if len(sc.slots) == 0 {
+			sc.slots = slices.Clip(src.slots)
+		} else {
+			sc.slots = append(sc.slots, src.slots...)
+		}
 		src.left = from.Left
 		if from.On != nil {
 			sc.clause = "on clause"
@@ -220,8 +224,8 @@ type field struct {
 }
 
 func (s *session) fields(q *syntax.Select, sc *scope) ([]field, []string, error) {
-	var list []field
-	var columns []string
+	list := make([]field, 0, len(q.Fields))
+	columns := make([]string, 0, len(q.Fields))
 	for _, f := range q.Fields {
 		if !f.Star {
 			x, err := sc.compile(f.X)

@@ -55,9 +55,9 @@ func (s *session) virtual(n syntax.TableName, c *command) (source, bool, error) 
 }
 
 func view(columns ...string) source {
-	v := source{}
-	for _, c := range columns {
-		v.slots = append(v.slots, slot{name: c})
+	v := source{slots: make([]slot, len(columns))}
+	for i, c := range columns {
+		v.slots[i].name = c
 	}
 	return v
 }
@@ -98,7 +98,7 @@ func (s *session) columnsView() source {
 	for _, t := range s.everyTable() {
 		for i := range t.columns {
 			c := &t.columns[i]
-			facts := c.kind.Facts()
+			facts := c.kind.Facts(maria)
 			expression := datum.String("")
 			if maria {
 				expression = datum.Value{}
