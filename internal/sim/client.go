@@ -74,10 +74,3 @@ func (c *client) die() {
 func (c *client) disturbed(from int) bool {
 	return slices.ContainsFunc(c.life, func(a Act) bool { return a.At > from && a.At <= c.points })
 }
-
-// clearFalseOK ends what is for the opening only.
-func (c *client) clearFalseOK() {
-	if slices.ContainsFunc(c.life, func(a Act) bool { return a.What == FalseOK }) {
-		c.world.server.ClearFaults()
-	}
-}

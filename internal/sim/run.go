@@ -156,7 +156,10 @@ func (w *world) live(ctx context.Context, c *client, n int) error {
 	}
 	c.opened = c.points
 	boots := w.boots()
-	c.clearFalseOK()
+	if w.falseOK { // for openings only
+		w.server.ClearFaults()
+		w.falseOK = false
+	}
 	err = w.drive(ctx, c, sink, source{s.Seed, chosen}, rand.New(rand.NewPCG(s.Seed, uint64(n))))
 	if err == nil && w.boots() != boots {
 		w.history.breach(rule(15), "the sink finished, and the server was restarted since it was opened")

@@ -44,6 +44,7 @@ type world struct {
 	ledger   ledger.Ledger
 	lives    int // process runs so far
 	result   Result
+	falseOK  bool // FalseOK waits for its statement
 	done     bool // the source is at its end, and all of it is committed
 	foreign  int  // branches that strangers prepared
 	orphans  uint64
@@ -169,6 +170,7 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 	case FalseOK:
 		// OK to the session that prepared is never false, and neither is any on a detached server (server-facts 0.3).
 		if c.opened == 0 && w.scenario.Kind.String() != xasim.MySQL().String() {
+			w.falseOK = true
 			w.server.Inject(xasim.Fault{User: user, Statement: [...]string{"XA COMMIT", "XA ROLLBACK"}[a.At%2], Act: xasim.FalseOK})
 		}
 	case Busy:
