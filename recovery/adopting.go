@@ -126,7 +126,7 @@ func (a *adopting) carryOut(ctx context.Context, rec *recovering) error {
 		a.done.RolledBack++
 	}
 	if rec.attached() && len(prepared) > 0 {
-		if err := limbo(ctx, rec.server, rec.owner.Job); err != nil {
+		if err := limbo(ctx, rec.server, rec.owner.Job, rec.limboBefore); err != nil {
 			return err
 		}
 	}

@@ -64,6 +64,11 @@ func (r *recovering) planOnce(ctx context.Context) error {
 		return stop
 	}
 	if len(r.actions(ActionLost)) > 0 && len(r.actions(ActionEndAndRescan)) == 0 {
+		if r.attached() {
+			if err := limbo(ctx, r.server, r.owner.Job, 0); err != nil {
+				return err
+			}
+		}
 		return reportLost(r.server.Address(), r.owner, r.opening.Decisions, actions, r.proofs, time.Now())
 	}
 	return nil
@@ -168,7 +173,7 @@ func (r *recovering) rollBackOrphans(ctx context.Context) error {
 	if len(orphans) == 0 || !r.attached() {
 		return nil
 	}
-	return limbo(ctx, r.server, r.owner.Job)
+	return limbo(ctx, r.server, r.owner.Job, r.limboBefore)
 }
 
 // finish fills in what the claim's own decision is built on.

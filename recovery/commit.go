@@ -213,7 +213,7 @@ func (c *committing) settle(ctx context.Context, cause error) (done bool, err er
 		}
 	}
 	if c.attached() {
-		if err := limbo(ctx, c.server, c.owner.Job); err != nil {
+		if err := limbo(ctx, c.server, c.owner.Job, 0); err != nil {
 			return false, c.note(err)
 		}
 	}
