@@ -276,7 +276,7 @@ func TestRestartedOrExchangedServerIsAFailure(t *testing.T) {
 		o, err := b.open(t)
 		require.NoError(t, err)
 		saw := o.report.Identity
-		saw.Started = saw.Started.Add(-3 * time.Second)
+		saw.Started = saw.Started.Add(-time.Minute)
 		strict := xa.NewPool(b.server, xa.PoolConfig{
 			Job: b.job, MarksPerLane: 4, Admit: recovery.Admit(b.server, b.ledger, o.owner, saw),
 		})

@@ -193,13 +193,22 @@ func prepared(ctx context.Context, db *sql.DB, job string) (left []string, err e
 	return left, rows.Err()
 }
 
-// RollBack rolls back every prepared branch of a job, for who clears up after it. On MariaDB a branch is unknown for a
-// moment after its session has ended; it is tried until ctx ends.
+// detachWait is how long a branch is left alone after its session has ended: MariaDB can answer OK to a rollback that
+// comes earlier, roll nothing back, and hold the branch's locks until it restarts (server-facts.md, 0.3 and 1b).
+const detachWait = 1200 * time.Millisecond
+
+// RollBack rolls back every prepared branch of a job, whose sessions have ended, for who clears up after it. It is tried
+// until ctx ends.
 func RollBack(ctx context.Context, db *sql.DB, job string) error {
 	for {
 		left, err := prepared(ctx, db, job)
 		if err != nil || len(left) == 0 {
 			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("roll back what is left of job %s: %w", job, context.Cause(ctx))
+		case <-time.After(detachWait):
 		}
 		for _, data := range left {
 			var answer *mysql.MySQLError
@@ -207,11 +216,6 @@ func RollBack(ctx context.Context, db *sql.DB, job string) error {
 			if err != nil && !errors.As(err, &answer) {
 				return fmt.Errorf("roll back what is left of job %s: %w", job, err)
 			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("roll back what is left of job %s: %w", job, context.Cause(ctx))
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
