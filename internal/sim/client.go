@@ -32,7 +32,7 @@ func (c *client) At(ctx context.Context, p fault.Point) error {
 		return errDead
 	}
 	c.points++
-	if p == fault.Before(fault.Recover) {
+	if p == fault.Before(fault.Recover) && !c.world.done {
 		c.world.unseen = nil
 	}
 	var err error

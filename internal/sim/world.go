@@ -292,7 +292,7 @@ func (w *world) operator(ctx context.Context, n int) {
 func (w *world) foreignBranch(ctx context.Context, n int) {
 	r := rand.New(rand.NewPCG(w.scenario.Seed, uint64(n)))
 	w.foreign++
-	x := xa.ID{Job: job, Epoch: 1, Lane: recovery.FirstLane, Seq: 1_000_000 + uint64(w.foreign)}.XID()
+	x := xa.ID{Job: job, Epoch: 1, Lane: recovery.FirstLane, Seq: 2_000_000 + uint64(w.foreign)}.XID()
 	switch r.IntN(4) {
 	case 0:
 		x = xa.ID{Job: job + "2", Epoch: 1, Lane: recovery.FirstLane, Seq: uint64(w.foreign)}.XID()
