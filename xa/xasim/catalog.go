@@ -55,8 +55,6 @@ type index struct {
 	entries *tree[string]
 }
 
-func (t *table) fullName() string { return t.database + "." + t.name }
-
 // column is the position of a column, -1 if there is none.
 func (t *table) column(name string) int {
 	return slices.IndexFunc(t.columns, func(c column) bool { return strings.EqualFold(c.name, name) })

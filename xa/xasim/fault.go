@@ -174,6 +174,7 @@ func (s *session) perform(c *command) (r reply, answered bool) {
 	case CrashBefore:
 		srv.crashFor(f)
 		return reply{}, false
+	default: // the others act on the answer
 	}
 	r.result, r.err = s.execute(c)
 	if s.over != 0 {
@@ -193,6 +194,7 @@ func (s *session) perform(c *command) (r reply, answered bool) {
 	case CrashAfter:
 		srv.crashFor(f)
 		return reply{}, false
+	default: // the others acted before
 	}
 	return r, !s.frozen
 }

@@ -21,7 +21,6 @@ type session struct {
 	variables   settings
 	database    string
 	transaction *transaction
-	isolation   string   // of the next transaction only, "" for the session's
 	locks       []string // named locks, once for each GET_LOCK
 	tables      []lockedTable
 	warnings    int

@@ -237,6 +237,7 @@ func (p *parser) setVariable(scope *string) (SetVariable, error) {
 		}
 		p.advance()
 		return p.setValue(*scope, name)
+	default:
 	}
 	switch {
 	case p.takeWord("SESSION"), p.takeWord("LOCAL"):
