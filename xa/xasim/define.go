@@ -225,11 +225,7 @@ func (k Kind) columnType(def syntax.TypeDef, charset, collate string) (datum.Typ
 
 // storing is what keeping a value depends on.
 func (k Kind) storing(mode string) datum.Options {
-	o := datum.Options{CutFraction: k.mariadb, JSONNumber: 3140, NoZeroDate: strings.Contains(mode, "NO_ZERO_DATE")}
-	if k.mariadb {
-		o.JSONNumber = 4025
-	}
-	return o
+	return datum.Options{MariaDB: k.mariadb, NoZeroDate: strings.Contains(mode, "NO_ZERO_DATE")}
 }
 
 func (s *session) alterTable(a *syntax.AlterTable) error {
@@ -275,7 +271,7 @@ func (s *session) addColumn(t *table, d *database, add syntax.AddColumn) error {
 		at = 0
 	case add.After != "":
 		if at = t.column(add.After) + 1; at == 0 {
-			return errNoColumn(add.After, t.name)
+			return s.server.kind.errNoColumn(add.After, t.name)
 		}
 	}
 	value := c.value

@@ -86,8 +86,25 @@ func errNoTable(database, name string) error {
 	return failure(1146, "42S02", "Table '%s.%s' doesn't exist", database, name)
 }
 
-func errNoColumn(name, where string) error {
-	return failure(1054, "42S22", "Unknown column '%s' in '%s'", name, where)
+// clauses are what MariaDB calls the parts of a statement, by MySQL's names for them; those of insert, update and
+// duplicate list are "field list" there.
+var clauses = map[string]string{
+	"field list": "SELECT", "where clause": "WHERE", "order clause": "ORDER BY", "group statement": "GROUP BY", "on clause": "ON",
+	"update list": "SET", "insert list": "INSERT INTO", "duplicate list": "UPDATE",
+}
+
+func (k Kind) clause(where string) string {
+	switch {
+	case k.mariadb && clauses[where] != "":
+		return clauses[where]
+	case where == "update list" || where == "insert list" || where == "duplicate list":
+		return "field list"
+	}
+	return where
+}
+
+func (k Kind) errNoColumn(name, where string) error {
+	return failure(1054, "42S22", "Unknown column '%s' in '%s'", name, k.clause(where))
 }
 
 func errVariable(name string) error {

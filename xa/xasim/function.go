@@ -99,7 +99,7 @@ func (sc *scope) given(x syntax.Call) (compiled, error) {
 	}
 	at := sc.table.column(c.Name)
 	if at < 0 {
-		return compiled{}, errNoColumn(c.Name, "field list")
+		return compiled{}, sc.session.server.kind.errNoColumn(c.Name, "field list")
 	}
 	kind := sc.table.columns[at].kind
 	return compiled{kind: kind, col: true, eval: func(f *frame) (datum.Value, error) {

@@ -1,7 +1,6 @@
 package xasim
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,8 +18,14 @@ type inserting struct {
 	at      []int // the columns that are given
 	updates []assigning
 	first   uint64 // the first AUTO_INCREMENT value made
+	given   uint64 // the last one that was given, or that of a row that was updated instead
+	next    uint64 // the next one to make, of those that the statement has reserved
+	end     uint64 // behind the last one reserved
+	// reserved is how many were reserved the last time.
+	reserved uint64
 	// zeroMakes: 0 asks for an AUTO_INCREMENT value, as NULL does.
 	zeroMakes bool
+	made      bool // the row at hand has a value that was made
 }
 
 // assigning is column = value.
@@ -50,7 +55,7 @@ func (s *session) prepareInsert(n *syntax.Insert, c *command) (*inserting, error
 	for _, name := range n.Columns {
 		at := tbl.column(name)
 		if at < 0 {
-			return nil, errNoColumn(name, "field list")
+			return nil, s.server.kind.errNoColumn(name, "insert list")
 		}
 		if slices.Contains(in.at, at) {
 			return nil, failure(1110, "42000", "Column '%s' specified twice", name)
@@ -68,17 +73,17 @@ func (s *session) prepareInsert(n *syntax.Insert, c *command) (*inserting, error
 		}
 	}
 	sc := &scope{session: s, slots: tbl.slots(""), clause: "field list", text: c.text, table: tbl}
-	in.updates, err = sc.assignments(tbl, n.Update)
+	in.updates, err = sc.assignments(tbl, n.Update, "duplicate list")
 	return in, err
 }
 
-// assignments compiles SET or ON DUPLICATE KEY UPDATE.
-func (sc *scope) assignments(tbl *table, list []syntax.Assignment) ([]assigning, error) {
+// assignments compiles SET or ON DUPLICATE KEY UPDATE; clause is what messages call the list of its columns.
+func (sc *scope) assignments(tbl *table, list []syntax.Assignment, clause string) ([]assigning, error) {
 	var out []assigning
 	for _, a := range list {
 		at := tbl.column(a.Column)
 		if at < 0 {
-			return nil, errNoColumn(a.Column, "field list")
+			return nil, sc.session.server.kind.errNoColumn(a.Column, clause)
 		}
 		x, err := sc.compile(a.X)
 		if err != nil {
@@ -134,8 +139,11 @@ func (s *session) insert(t *transaction, n *syntax.Insert, c *command) (*result,
 			}
 		}
 	}
-	if out.insertID = in.first; in.first > 0 {
+	if in.first > 0 {
 		s.insertID = in.first
+	}
+	if out.insertID = in.first; in.first == 0 {
+		out.insertID = in.given
 	}
 	return out, nil
 }
@@ -178,6 +186,19 @@ func (in *inserting) missing(at int) (datum.Value, error) {
 	return datum.Value{}, failure(1364, "HY000", "Field '%s' doesn't have a default value", c.name)
 }
 
+// met notes the AUTO_INCREMENT value of a row that is updated instead.
+func (in *inserting) met(key string) {
+	v := in.table.rows.get(key)
+	if v == nil || v.seen(in.t) == nil {
+		return
+	}
+	for at, c := range in.table.columns {
+		if c.auto {
+			in.given = uint64((*v.seen(in.t))[at].AsInt())
+		}
+	}
+}
+
 // row is the new row as the table stores it. number counts the rows of the statement from 1.
 func (in *inserting) row(given []datum.Value, number int) (row, error) {
 	tbl := in.table
@@ -196,10 +217,11 @@ func (in *inserting) row(given []datum.Value, number int) (row, error) {
 			r[at] = v
 		}
 		if c.auto && (r[at].IsNull() || in.zeroMakes && r[at].IsNumber() && r[at].AsInt() == 0) {
-			r[at] = datum.Uint64(tbl.nextAuto)
-			if in.first == 0 {
-				in.first = tbl.nextAuto
-			}
+			r[at] = datum.Uint64(in.count())
+			in.made = true
+		} else if c.auto {
+			in.given = uint64(r[at].AsInt())
+			in.made = false
 		}
 		stored, err := in.session.store(tbl, c, r[at], number)
 		if err != nil {
@@ -211,6 +233,34 @@ func (in *inserting) row(given []datum.Value, number int) (row, error) {
 		}
 	}
 	return r, nil
+}
+
+// count makes the next AUTO_INCREMENT value. They are reserved in runs: one for each row of the statement, or where
+// their number is not known 1, 2, 4 and so on.
+func (in *inserting) count() uint64 {
+	tbl := in.table
+	if in.next == in.end {
+		in.next = tbl.nextAuto
+		in.reserved = max(2*in.reserved, uint64(len(in.insert.Rows)), 1)
+		in.end = in.next + in.reserved
+		tbl.nextAuto = in.end
+	}
+	n := in.next
+	in.next++
+	if in.first == 0 {
+		in.first = n
+	}
+	return n
+}
+
+// unused gives the value of a row back that was not inserted, for the next one.
+func (in *inserting) unused() {
+	if in.made {
+		in.next--
+		if in.first == in.next {
+			in.first = 0
+		}
+	}
 }
 
 // store is what column c keeps of v.
@@ -232,17 +282,17 @@ func (s *session) store(tbl *table, c *column, v datum.Value, number int) (datum
 	case problem.Number == 4025:
 		return v, failure(4025, "23000", "CONSTRAINT `%s.%s` failed for `%s`.`%s`", tbl.name, c.name, tbl.database, tbl.name)
 	}
-	state := map[uint16]string{1264: "22003", 1406: "22001", 1292: "22007", 1265: "01000", 3140: "22032", 1366: "HY000"}[problem.Number]
+	state := map[uint16]string{1264: "22003", 1406: "22001", 1292: "22007", 1265: "01000", 3140: "22032", 3144: "22032", 1366: "HY000"}[problem.Number]
 	if s.server.kind.mariadb && (problem.Number == 1366 || problem.Number == 1292) {
 		// MariaDB quotes these columns with their tables.
-		text := fmt.Sprintf(problem.Text, "\x00", number)
+		text := problem.In("\x00", number)
 		text = strings.ReplaceAll(text, "'\x00'", "`"+tbl.database+"`.`"+tbl.name+"`.`"+c.name+"`")
 		if problem.Number == 1366 {
 			state = "22007"
 		}
 		return v, failure(problem.Number, state, "%s", text)
 	}
-	return v, failure(problem.Number, state, "%s", fmt.Sprintf(problem.Text, name, number))
+	return v, failure(problem.Number, state, "%s", problem.In(name, number))
 }
 
 // incoming is v as it is stored: a TIMESTAMP comes in the session's time zone.
@@ -284,11 +334,18 @@ func (in *inserting) one(r row, number int) (int64, error) {
 			in.session.place(in.t, in.table, key, r)
 			return counted, nil
 		case in.insert.Ignore:
+			in.unused()
 			in.t.changes = append(in.t.changes, met{})
 			in.session.warnings++
 			return 0, nil
 		case len(in.updates) > 0:
-			return in.session.change(in.t, in.table, at.key, in.updates, &frame{session: in.session, args: in.args, given: r}, number, 2)
+			in.unused()
+			changed, err := in.session.change(in.t, in.table, at.key, in.updates, &frame{session: in.session, args: in.args, given: r}, number, 2)
+			in.given = 0
+			if err == nil && changed > 0 {
+				in.met(at.key)
+			}
+			return changed, err
 		case in.insert.Replace:
 			// The row that stands in the way goes; there may be another one.
 			if err := in.session.remove(in.t, in.table, at.key); err != nil {

@@ -255,8 +255,13 @@ func (s *session) fields(q *syntax.Select, sc *scope) ([]field, []string, error)
 
 // nameOf is the name of a column of the result without an alias: the column's, else the expression as it was written.
 func nameOf(f syntax.Field) string {
-	if c, ok := f.X.(syntax.Column); ok {
-		return c.Name
+	switch x := f.X.(type) {
+	case syntax.Column:
+		return x.Name
+	case syntax.Literal:
+		if f.Text != "" && (f.Text[0] == '\'' || f.Text[0] == '"') {
+			return x.Value.Text()
+		}
 	}
 	return f.Text
 }
@@ -279,7 +284,7 @@ func (s *session) order(q *syntax.Select, sc *scope, fields []field) ([]orderBy,
 			n := by.Value.AsInt()
 			if by.Value.Kind == datum.Int {
 				if n < 1 || n > int64(len(fields)) {
-					return nil, errNoColumn(by.Value.Text(), "order clause")
+					return nil, s.server.kind.errNoColumn(by.Value.Text(), "order clause")
 				}
 				x, found = fields[n-1].compiled, true
 			}

@@ -54,7 +54,7 @@ func (sc *scope) resolve(c syntax.Column) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, failure(1052, "23000", "Column '%s' in %s is ambiguous", c.Name, sc.clause)
+			return 0, failure(1052, "23000", "Column '%s' in %s is ambiguous", c.Name, sc.session.server.kind.clause(sc.clause))
 		}
 		found = i
 	}
@@ -63,7 +63,7 @@ func (sc *scope) resolve(c syntax.Column) (int, error) {
 		if c.Table != "" {
 			name = c.Table + "." + name
 		}
-		return 0, errNoColumn(name, sc.clause)
+		return 0, sc.session.server.kind.errNoColumn(name, sc.clause)
 	}
 	return found, nil
 }

@@ -47,7 +47,7 @@ func (s *session) prepareUpdate(u *syntax.Update, c *command) (*table, []assigni
 		return nil, nil, s.errDenied("UPDATE", tbl)
 	}
 	sc := &scope{session: s, slots: tbl.slots(""), clause: "field list", text: c.text}
-	set, err := sc.assignments(tbl, u.Set)
+	set, err := sc.assignments(tbl, u.Set, "update list")
 	if err != nil {
 		return nil, nil, err
 	}

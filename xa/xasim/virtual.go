@@ -98,7 +98,7 @@ func (s *session) columnsView() source {
 	for _, t := range s.everyTable() {
 		for i := range t.columns {
 			c := &t.columns[i]
-			facts := c.kind.Facts()
+			facts := c.kind.Facts(maria)
 			expression := datum.String("")
 			if maria {
 				expression = datum.Value{}

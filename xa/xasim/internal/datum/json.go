@@ -9,11 +9,18 @@ import (
 
 // storeJSON is v as MySQL stores and prints it: keys by length and bytes, a space behind colons and commas.
 func storeJSON(v Value, o Options) (Value, *Problem) {
+	switch {
+	case o.MariaDB:
+	case v.IsNumber():
+		return Value{}, problem(3140, "Invalid JSON text: \"not a JSON text, may need CAST\" at position 0 in value for column '{column}'.")
+	case v.Kind == Bytes:
+		return Value{}, problem(3144, "Cannot create a JSON value from a string with CHARACTER SET 'binary'.")
+	}
 	decoder := json.NewDecoder(strings.NewReader(v.Text()))
 	decoder.UseNumber()
 	var document any
 	if err := decoder.Decode(&document); err != nil || decoder.More() {
-		if o.JSONNumber == 4025 {
+		if o.MariaDB {
 			return Value{}, problem(4025, "CONSTRAINT `{column}` failed for the row")
 		}
 		return Value{}, problem(3140, "Invalid JSON text: \"Invalid value.\" at position 0 in value for column '{column}'.")

@@ -9,18 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// Problem is why a column does not take a value in strict mode. Number is the server's; Text has the server's words
-// with %[1]s for the column and %[2]d for the row.
+// Problem is why a column does not take a value in strict mode. Number is the server's.
 type Problem struct {
 	Number uint16
-	Text   string
+	format string // with {column} and {row}
+	args   []any
 }
 
-func (p *Problem) Error() string { return fmt.Sprintf("error %d: %s", p.Number, p.Text) }
+// In is the server's text, for a column and a row, which counts from 1.
+func (p *Problem) In(column string, row int) string {
+	format := strings.NewReplacer("{column}", strings.ReplaceAll(column, "%", "%%"), "{row}", strconv.Itoa(row)).Replace(p.format)
+	return fmt.Sprintf(format, p.args...)
+}
+
+func (p *Problem) Error() string { return fmt.Sprintf("error %d: %s", p.Number, p.In("?", 1)) }
 
 func problem(number uint16, format string, args ...any) *Problem {
-	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "%", "%%")
-	return &Problem{number, strings.NewReplacer("{column}", "%[1]s", "{row}", "%[2]d").Replace(text)}
+	return &Problem{number, format, args}
 }
 
 func outOfRange() *Problem {
@@ -32,7 +37,8 @@ func tooLong() *Problem { return problem(1406, "Data too long for column '{colum
 func truncated() *Problem { return problem(1265, "Data truncated for column '{column}' at row {row}") }
 
 func incorrect(kind, value string) *Problem {
-	if kind == "integer" || kind == "decimal" || kind == "double" || kind == "string" {
+	switch kind {
+	case "integer", "decimal", "double", "DOUBLE", "string":
 		return problem(1366, "Incorrect %s value: '%s' for column '{column}' at row {row}", kind, value)
 	}
 	return problem(1292, "Incorrect %s value: '%s' for column '{column}' at row {row}", kind, value)
@@ -40,12 +46,10 @@ func incorrect(kind, value string) *Problem {
 
 // Options are what storing depends on besides the type.
 type Options struct {
-	// CutFraction cuts digits of a second off that the column does not have (MariaDB); else they are rounded (MySQL).
-	CutFraction bool
 	// NoZeroDate refuses dates with zeros in them.
 	NoZeroDate bool
-	// JSONNumber is the error for what is no JSON document.
-	JSONNumber uint16
+	// MariaDB has some errors of its own, and takes X'…' for a text where MySQL takes it for a number.
+	MariaDB bool
 }
 
 // Store is what a column of type t keeps of v, in strict mode: all of it, but for digits behind the point, or a Problem.
@@ -53,17 +57,20 @@ func (t Type) Store(v Value, o Options) (Value, *Problem) {
 	if v.IsNull() {
 		return v, nil
 	}
+	if t.Numeric() && !o.MariaDB {
+		v = v.number()
+	}
 	switch t.class() {
 	case classInteger:
 		return t.storeInteger(v)
 	case classYear:
-		return storeYear(v)
+		return storeYear(v, o)
 	case classBit:
 		return t.storeBit(v)
 	case classDecimal:
-		return t.storeDecimal(v)
+		return t.storeDecimal(v, o)
 	case classFloat, classDouble:
-		return t.storeFloat(v)
+		return t.storeFloat(v, o)
 	case classChar, classText:
 		return t.storeText(v, o)
 	case classBinary, classBytes:
@@ -95,12 +102,21 @@ func (t Type) storeInteger(v Value) (Value, *Problem) {
 		}
 		n, _ = big.NewFloat(f).Int(nil)
 	default:
-		text, whole := wholeNumber(v.text)
-		if !whole {
-			return Value{}, incorrect("integer", v.text)
+		if _, none := rest(v.text); none {
+			return Value{}, incorrect("integer", v.quoted())
 		}
-		n = parseDecimal(text).rounded(0).n
+		n = parseDecimal(leadingNumber(v.text)).rounded(0).n
 	}
+	stored, p := t.fit(n)
+	if p == nil && !v.IsNumber() {
+		if after, _ := rest(v.text); after != "" {
+			p = truncated()
+		}
+	}
+	return stored, p
+}
+
+func (t Type) fit(n *big.Int) (Value, *Problem) {
 	bits := integerBits[t.Name]
 	if t.Unsigned {
 		if n.Sign() < 0 || n.BitLen() > bits {
@@ -115,12 +131,18 @@ func (t Type) storeInteger(v Value) (Value, *Problem) {
 	return Int64(n.Int64()), nil
 }
 
-func storeYear(v Value) (Value, *Problem) {
-	n, p := Type{Name: "bigint"}.storeInteger(v)
+func storeYear(v Value, o Options) (Value, *Problem) {
+	n, p := Type{Name: "bigint"}.Store(v, o)
 	if p != nil {
 		return Value{}, p
 	}
 	y := n.AsInt()
+	switch { // a year of two digits
+	case y >= 1 && y <= 69:
+		y += 2000
+	case y >= 70 && y <= 99:
+		y += 1900
+	}
 	if y != 0 && (y < 1901 || y > 2155) {
 		return Value{}, outOfRange()
 	}
@@ -152,7 +174,7 @@ func (t Type) storeBit(v Value) (Value, *Problem) {
 	return Binary(string(b)), nil
 }
 
-func (t Type) storeDecimal(v Value) (Value, *Problem) {
+func (t Type) storeDecimal(v Value, o Options) (Value, *Problem) {
 	var d decimal
 	switch v.Kind {
 	case Int, Uint, Decimal:
@@ -160,22 +182,36 @@ func (t Type) storeDecimal(v Value) (Value, *Problem) {
 	case Float:
 		d = parseDecimal(strconv.FormatFloat(v.float(), 'f', -1, 64))
 	default:
-		text, whole := wholeNumber(v.text)
-		if !whole {
-			return Value{}, incorrect("decimal", v.text)
+		if _, none := rest(v.text); none {
+			return Value{}, incorrect("decimal", v.quoted())
 		}
-		d = parseDecimal(text)
+		d = parseDecimal(leadingNumber(v.text))
 	}
 	d = d.rounded(t.Scale)
 	if d.wholeDigits() > t.Digits-t.Scale || t.Unsigned && d.n.Sign() < 0 {
 		return Value{}, outOfRange()
 	}
+	if !v.IsNumber() {
+		switch after, _ := rest(v.text); {
+		case after == "":
+		case o.MariaDB:
+			return Value{}, truncated()
+		default:
+			return Value{}, incorrect("decimal", v.quoted())
+		}
+	}
 	return d.value(), nil
 }
 
-func (t Type) storeFloat(v Value) (Value, *Problem) {
+func (t Type) storeFloat(v Value, o Options) (Value, *Problem) {
 	if !v.IsNumber() {
-		if _, whole := wholeNumber(v.text); !whole {
+		switch after, none := rest(v.text); {
+		case after == "" && !none:
+		case !o.MariaDB:
+			return Value{}, incorrect("DOUBLE", v.quoted())
+		case none:
+			return Value{}, incorrect("double", v.quoted())
+		default:
 			return Value{}, truncated()
 		}
 	}
@@ -242,18 +278,32 @@ func badText(text string) *Problem {
 	if at == len(text) {
 		at = 0
 	}
-	var shown strings.Builder
-	for i := at; i < len(text) && i < at+6; i++ {
-		if b := text[i]; b < 0x20 || b >= utf8.RuneSelf {
-			fmt.Fprintf(&shown, `\x%02X`, b)
+	shown := escaped(text[at:min(len(text), at+6)])
+	if len(text) > at+6 {
+		shown += "..."
+	}
+	return incorrect("string", shown)
+}
+
+// escaped is text with what is no printable ASCII as \xNN.
+func escaped(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; c < 0x20 || c >= utf8.RuneSelf {
+			fmt.Fprintf(&b, `\x%02X`, c)
 		} else {
-			shown.WriteByte(b)
+			b.WriteByte(c)
 		}
 	}
-	if len(text) > at+6 {
-		shown.WriteString("...")
+	return b.String()
+}
+
+// quoted is v as messages have it.
+func (v Value) quoted() string {
+	if v.Kind == Bytes {
+		return escaped(v.text)
 	}
-	return incorrect("string", shown.String())
+	return v.Text()
 }
 
 func (t Type) storeBytes(v Value) (Value, *Problem) {
@@ -273,8 +323,8 @@ func (t Type) storeBytes(v Value) (Value, *Problem) {
 
 func (t Type) storeEnum(v Value) (Value, *Problem) {
 	if v.IsNumber() {
-		if n := v.AsInt(); n >= 1 && n <= int64(len(t.Members)) {
-			return String(t.Members[n-1]), nil
+		if n := math.Trunc(v.AsFloat()); n >= 1 && n <= float64(len(t.Members)) {
+			return String(t.Members[int(n)-1]), nil
 		}
 		return Value{}, truncated()
 	}
@@ -297,10 +347,11 @@ func (t Type) member(text string) (string, bool) {
 func (t Type) storeSet(v Value) (Value, *Problem) {
 	chosen := map[string]bool{}
 	if v.IsNumber() {
-		n := v.AsInt()
-		if n < 0 || bitLength(uint64(n)) > len(t.Members) {
+		f := math.Trunc(v.AsFloat())
+		if f < 0 || f >= math.Pow(2, float64(len(t.Members))) {
 			return Value{}, truncated()
 		}
+		n := uint64(f)
 		for i, m := range t.Members {
 			chosen[m] = n&(1<<i) != 0
 		}

@@ -38,10 +38,10 @@ func (t Type) storeTime(v Value, o Options) (Value, *Problem) {
 		m, ok = parseMoment(text)
 	}
 	if !ok {
-		return Value{}, incorrect(kind, text)
+		return Value{}, incorrect(kind, v.quoted())
 	}
 	if t.class() == classTime {
-		m = m.roundClock(t.Fraction, o.CutFraction)
+		m = m.roundClock(t.Fraction, o.MariaDB)
 		if m.hour > 838 {
 			return Value{}, incorrect(kind, text)
 		}
@@ -52,6 +52,9 @@ func (t Type) storeTime(v Value, o Options) (Value, *Problem) {
 		return Value{}, incorrect(kind, text)
 	}
 	if t.class() == classDate {
+		if !o.MariaDB && m.micros >= 500000 && m.month > 0 && m.day > 0 {
+			return String(m.time().Round(time.Second).Format(DateLayout)), nil
+		}
 		return String(m.date()), nil
 	}
 	if zero || m.month == 0 || m.day == 0 {
@@ -65,7 +68,7 @@ func (t Type) storeTime(v Value, o Options) (Value, *Problem) {
 	for range t.Fraction {
 		unit /= 10
 	}
-	if o.CutFraction {
+	if o.MariaDB {
 		at = at.Truncate(unit)
 	} else {
 		at = at.Round(unit)

@@ -75,6 +75,9 @@ func (t Type) Textual() bool {
 	}
 }
 
+// Numeric tells whether values are numbers.
+func (t Type) Numeric() bool { return t.class() >= classInteger && t.class() <= classDouble }
+
 // Temporal tells whether the type is a date or a time.
 func (t Type) Temporal() bool { return t.class() >= classDate }
 
@@ -122,6 +125,10 @@ func (t Type) String(widths bool) string {
 		case widths:
 			s += "(" + strconv.Itoa(width[t.Name]-btoi(t.Unsigned && t.Name != "bigint")) + ")"
 		}
+	case classYear:
+		if widths {
+			s += "(4)"
+		}
 	default:
 	}
 	if t.Unsigned {
@@ -142,13 +149,13 @@ func btoi(b bool) int {
 // Facts are what information_schema.COLUMNS tells of a type besides its names; nil is NULL.
 type Facts struct{ Characters, Octets, Digits, Scale, Fraction *int64 }
 
-// Facts describes t.
-func (t Type) Facts() Facts {
+// Facts describes t as MySQL or MariaDB does.
+func (t Type) Facts(mariadb bool) Facts {
 	p := func(n int) *int64 { v := int64(n); return &v }
 	switch t.class() {
 	case classInteger:
 		digits := map[string]int{"tinyint": 3, "smallint": 5, "mediumint": 7, "int": 10, "bigint": 19}[t.Name]
-		if t.Unsigned && (t.Name == "bigint" || t.Name == "mediumint") {
+		if t.Unsigned && (t.Name == "bigint" || t.Name == "mediumint" && mariadb) {
 			digits++
 		}
 		return Facts{Digits: p(digits), Scale: p(0)}
@@ -174,7 +181,14 @@ func (t Type) Facts() Facts {
 	case classEnum, classSet:
 		longest := 0
 		for _, m := range t.Members {
-			longest = max(longest, len([]rune(m)))
+			if n := len([]rune(m)); t.class() == classSet {
+				longest += n + 1
+			} else {
+				longest = max(longest, n)
+			}
+		}
+		if t.class() == classSet {
+			longest-- // there is one comma less
 		}
 		return Facts{Characters: p(longest), Octets: p(longest * charBytes(t.Charset))}
 	case classDateTime, classTimestamp, classTime:

@@ -25,7 +25,7 @@ const (
 // Value is one SQL value. The zero value is NULL. Values are comparable, by their exact representation.
 type Value struct {
 	Kind Kind
-	bits uint64 // Int, Uint, Float
+	bits uint64 // Int, Uint, Float; of Bytes 1 for a literal that is a number where one is wanted
 	text string // Text, Bytes, and the digits of a Decimal
 }
 
@@ -43,6 +43,9 @@ func String(v string) Value { return Value{Kind: Text, text: v} }
 
 // Binary is a string of bytes.
 func Binary(v string) Value { return Value{Kind: Bytes, text: v} }
+
+// Hex is a literal such as X'00ff': bytes, and a number where one is wanted.
+func Hex(v string) Value { return Value{Kind: Bytes, bits: 1, text: v} }
 
 // Bool is 1 or 0.
 func Bool(v bool) Value {
@@ -84,6 +87,18 @@ func (v Value) True() bool {
 	default:
 		return v.AsFloat() != 0
 	}
+}
+
+// number is a Hex as a number, and any other value as it is.
+func (v Value) number() Value {
+	if v.Kind != Bytes || v.bits == 0 || len(v.text) > 8 {
+		return v
+	}
+	n := uint64(0)
+	for i := range len(v.text) {
+		n = n<<8 | uint64(v.text[i])
+	}
+	return Uint64(n)
 }
 
 // AsInt is v as an integer, rounded, 0 for NULL and for text without a number in front.
@@ -185,11 +200,14 @@ func leadingNumber(s string) string {
 	return s[:i]
 }
 
-// wholeNumber is the number that s is, and whether it is nothing else but for spaces around it.
-func wholeNumber(s string) (string, bool) {
+// rest is what follows the number that s begins with, without spaces around it; none tells that there is no number.
+func rest(s string) (after string, none bool) {
 	t := strings.Trim(s, " \t\n\r")
 	n := leadingNumber(t)
-	return n, n == t && t != ""
+	if !strings.HasPrefix(t, n) || n == "" {
+		return t, true
+	}
+	return strings.TrimLeft(t[len(n):], " \t\n\r"), false
 }
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }

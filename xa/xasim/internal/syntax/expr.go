@@ -258,7 +258,7 @@ func (p *parser) operand() (Expr, error) {
 		return Literal{datum.String(p.adjacent())}, nil
 	case tokenHex, tokenBits:
 		p.advance()
-		return Literal{datum.Binary(t.text)}, nil
+		return Literal{datum.Hex(t.text)}, nil
 	case tokenMark:
 		p.advance()
 		p.marks++
