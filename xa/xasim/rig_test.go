@@ -3,7 +3,6 @@ package xasim_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,7 +83,7 @@ func refused(t *testing.T, c *sql.Conn, number uint16, statement string) {
 	t.Helper()
 	_, err := c.ExecContext(t.Context(), statement)
 	var e *mysql.MySQLError
-	require.True(t, errors.As(err, &e), "%s: %v", statement, err)
+	require.ErrorAs(t, err, &e, "%s", statement)
 	require.Equal(t, number, e.Number, "%s: %v", statement, err)
 }
 

@@ -145,6 +145,7 @@ func TestTransactionsOfDatabaseSQL(t *testing.T) {
 		require.NoError(t, err)
 		stmt, err := tx.PrepareContext(t.Context(), "INSERT INTO d.t VALUES (?, ?)")
 		require.NoError(t, err)
+		defer func() { _ = stmt.Close() }()
 		for i := range 3 {
 			_, err := stmt.ExecContext(t.Context(), i, "x")
 			require.NoError(t, err)
@@ -161,7 +162,7 @@ func TestTransactionsOfDatabaseSQL(t *testing.T) {
 		require.Equal(t, 3, r.rows())
 		_, err = r.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelSerializable})
 		require.Error(t, err)
-		_, err = r.db.PrepareContext(t.Context(), "XA START 'x'")
+		_, err = r.db.PrepareContext(t.Context(), "XA START 'x'") //nolint:sqlclosecheck // it fails
 		require.ErrorIs(t, err, &mysql.MySQLError{Number: 1295})
 	})
 }
