@@ -59,6 +59,7 @@ type history struct {
 	told     int // the newest position that the source was told is committed
 	boots    int
 	operator bool // what happens is an operator's doing
+	limbo    bool // a branch is in no list and keeps its locks
 	gone     bool // a branch that is listed, or was to be rolled back, is gone from the server's list: the job has to stop
 
 	violations []Violation
@@ -141,7 +142,7 @@ func (h *history) event(e xasim.Event) {
 		h.gone = h.gone || h.current.Lists(id)
 	case xasim.Limbo:
 		h.branches[id] = fateGone
-		h.gone = true
+		h.gone, h.limbo = true, true
 	default: // event passed nothing else on
 	}
 }

@@ -55,7 +55,12 @@ func Run(ctx context.Context, s Scenario, trace bool) Result {
 		disturbed := w.lives < len(s.Lives)
 		err := w.process(ctx)
 		if err != nil && !disturbed {
-			if w.lives == len(s.Lives)+undisturbed {
+			switch {
+			case w.lives < len(s.Lives)+undisturbed:
+			case w.history.limbo:
+				// What is in limbo keeps its locks until the server restarts: to be told of the lock is a stop too.
+				w.result.Stopped = true
+			default:
 				w.history.breach(Stuck, "the last of %d undisturbed process runs failed: %v", undisturbed, err)
 			}
 			time.Sleep(between)
