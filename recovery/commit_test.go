@@ -449,7 +449,7 @@ func TestRollbackIntoLimboStops(t *testing.T) {
 		b.dead(t, b.id(1, 2, 1), 1)
 		b.dead(t, b.id(1, 2, 2), 2)
 		b.list(t, b.id(1, 2, 1))
-		b.wired(t, inLimbo(1))
+		b.wired(t, inLimbo(3)) // looks before anything is settled
 		_, err := b.open(t)
 		if !b.attached() {
 			require.NoError(t, err, "a detached server has no limbo")

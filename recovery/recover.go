@@ -146,11 +146,11 @@ func (r *recovering) endOwners(ctx context.Context) error {
 	if err := pause(ctx, r.detachWait); err != nil {
 		return err
 	}
-	detached, prepared, err := r.server.Limbo(ctx)
-	if err != nil {
+	var err error
+	if r.limboBefore, err = limboKnown(ctx, r.server); err != nil {
 		return err
 	}
-	if r.limboBefore = max(0, detached-prepared); r.limboBefore > 0 {
+	if r.limboBefore > 0 {
 		r.log.WarnContext(ctx, "the server holds transactions without a session that XA RECOVER does not list; they keep their "+
 			"row locks until it restarts", slog.String("job", r.owner.Job), slog.Int("transactions", r.limboBefore))
 	}

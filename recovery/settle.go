@@ -195,7 +195,27 @@ func (s settler) giveBack(ctx context.Context, session *xa.Session) {
 const (
 	limboTries = 5
 	limboPause = 500 * time.Millisecond
+	limboLooks = 3
+	limboApart = 200 * time.Millisecond
 )
+
+// limboKnown is how many transactions without a session the server holds and does not list: the most of a few readings,
+// since an old list of transactions can also show too few.
+func limboKnown(ctx context.Context, server *xa.Server) (known int, err error) {
+	for look := range limboLooks {
+		if look > 0 {
+			if err := pause(ctx, limboApart); err != nil {
+				return 0, err
+			}
+		}
+		detached, prepared, err := server.Limbo(ctx)
+		if err != nil {
+			return 0, err
+		}
+		known = max(known, detached-prepared)
+	}
+	return known, nil
+}
 
 // limbo is a stop when the server holds more transactions without a session than it lists as prepared, known of them
 // left out, which were there before and are somebody else's. It has to hold for some seconds, over readings that are ever further and never equally apart: the server renews its list of
