@@ -125,8 +125,14 @@ func (srv *Server) SetDetachDelay(d time.Duration) {
 
 func (v settings) number(name string) (int64, error) { return strconv.ParseInt(v[name], 10, 64) }
 
+// smallestPacket is the least that max_allowed_packet can be.
+const smallestPacket = 1024
+
 // tooLong tells whether a statement is longer than max_allowed_packet, which the driver looks at before it sends.
 func (srv *Server) tooLong(text string) bool {
+	if len(text) < smallestPacket {
+		return false
+	}
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	limit, _ := srv.globals.number("max_allowed_packet")

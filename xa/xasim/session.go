@@ -84,15 +84,14 @@ func (srv *Server) connect(a Account) (*session, error) {
 
 // run executes what comes until the session ends.
 func (s *session) run() {
-	idle := time.NewTimer(s.patience())
+	idle := time.NewTimer(s.server.patience(s))
 	defer idle.Stop()
 	for {
 		select {
 		case <-s.gone:
 			return
 		case c := <-s.requests:
-			s.serve(c)
-			idle.Reset(s.patience())
+			idle.Reset(s.serve(c))
 		case <-idle.C:
 			s.server.mu.Lock()
 			s.end(inactive)
@@ -101,36 +100,36 @@ func (s *session) run() {
 	}
 }
 
-// patience is wait_timeout.
-func (s *session) patience() time.Duration {
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
+// patience is the session's wait_timeout.
+func (srv *Server) patience(s *session) time.Duration {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
 	return s.variables.seconds("wait_timeout")
 }
 
-// serve executes one statement and answers it, unless a fault has other plans.
-func (s *session) serve(c *command) {
+// serve executes one statement and answers it, unless a fault has other plans. It gives the time that the session may
+// be idle from now on.
+func (s *session) serve(c *command) (patience time.Duration) {
 	srv := s.server
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
+	defer func() { patience = s.variables.seconds("wait_timeout") }()
 	if s.over != 0 {
-		return
+		return 0
 	}
 	s.busy, s.since = c, time.Now()
 	r, answered := s.perform(c)
 	s.busy, s.since = nil, time.Now()
-	if s.over != 0 { // the server crashed meanwhile
-		return
-	}
-	if answered && s.ending == 0 {
+	switch {
+	case s.over != 0: // the server crashed meanwhile
+	case answered && s.ending == 0:
 		c.reply <- r
-		return
-	}
-	if s.ending != 0 {
+	case s.ending != 0:
 		reason := s.ending
 		s.ending = 0
 		s.end(reason)
 	}
+	return 0
 }
 
 // end ends the session: an open branch or transaction is rolled back, a prepared one stays, named locks are free. A
