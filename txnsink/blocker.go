@@ -84,7 +84,7 @@ func describeHolders(holders []lockHolder) string {
 		}
 		who := fmt.Sprintf("connection %d", h.connection)
 		if h.connection == 0 {
-			who = "a prepared XA branch without a session (see XA RECOVER)"
+			who = "a prepared XA branch without a session (see XA RECOVER; one that it does not list is in limbo, and only a restart of the server frees it)"
 		}
 		who += ", in a transaction since " + h.started
 		if h.lock != "" {
