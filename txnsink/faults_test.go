@@ -55,16 +55,17 @@ func (f *failNth) fired() (fault.Point, bool) {
 	return f.at, f.reached >= f.n
 }
 
-// TestClientDiesAtEveryPoint runs a small job once for each point that it reaches, opening and finish included, with a
-// client that is dead from there on; then an ordinary start goes on, and every row counts once.
-func TestClientDiesAtEveryPoint(t *testing.T) {
+// TestClientDiesAtAnyPoint runs a small job once for each point that it reaches, opening and finish included, with a
+// client that is dead from there on; then an ordinary start goes on, and every row counts once. Points are sampled here;
+// package sim takes every one of them, on the simulator.
+func TestClientDiesAtAnyPoint(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, server servertest.Server) {
 		count := dieAt(t, server, 1<<30)
 		t.Logf("%d points", count)
 		require.Greater(t, count, 80)
-		step := 1
+		step := 3
 		if server.Flavour == xa.MariaDB {
-			step = 9 // an opening waits for a detach of 1 s
+			step = 10 // an opening waits for a detach of 1 s
 		}
 		for n := 1; n <= count; n += step {
 			t.Run(fmt.Sprintf("point%d", n), func(t *testing.T) {
@@ -113,13 +114,13 @@ func dieAt(t *testing.T, server servertest.Server, n int) int {
 	return crash.reached
 }
 
-// pointFailsOnce: the effect fails once and the client lives on, as with a cut connection.
+// TestEveryPointFailsOnceAndTheJobGoesOn: the effect fails once and the client lives on, as with a cut connection.
 func TestEveryPointFailsOnceAndTheJobGoesOn(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, server servertest.Server) {
-		for op := fault.Connect; op <= fault.SourceRead; op++ {
+		for op := fault.Connect; op < fault.SourceRead; op++ {
 			for _, p := range []fault.Point{fault.Before(op), fault.After(op)} {
 				for _, nth := range []int{1, 2, 5} {
-					if server.Flavour == xa.MariaDB && nth == 2 {
+					if server.Flavour == xa.MariaDB && nth != 1 {
 						continue
 					}
 					t.Run(fmt.Sprintf("%s#%d", p, nth), func(t *testing.T) {

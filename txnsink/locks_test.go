@@ -96,9 +96,9 @@ func TestBlockedWriteIsCutAndEveryRowCountsOnce(t *testing.T) {
 // The points are sampled: each run waits for a lock for a second, and on MariaDB for a detach as well.
 func TestBlockedWriteIsCutAndCrashedAndEveryRowCountsOnce(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, server servertest.Server) {
-		samples := 30
+		samples := 12
 		if server.Flavour == xa.MariaDB {
-			samples = 8
+			samples = 4
 		}
 		for _, b := range blockedWrites() {
 			t.Run(b.name, func(t *testing.T) {
