@@ -42,9 +42,6 @@ func (s *session) conflict(t *transaction, tbl *table, key string, r row, mode l
 		if null || e == nil {
 			continue
 		}
-		if entry := e.seen(t); own != nil && entry != nil && *entry == *own && e.writer == nil {
-			continue
-		}
 		if err := s.acquire(t, lockKey{i.entries, name}, mode); err != nil {
 			return nil, err
 		}
