@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -131,6 +132,8 @@ func crashAfterLockWait(t *testing.T, server servertest.Server, b blockedWrite, 
 			unlock()
 			crash.start()
 		}
+		// The dead client would repeat its COMMIT for as long.
+		c.DecisionTimeout, c.CommitTimeout = 50*time.Millisecond, 3*time.Second
 	}
 	s, err := Open(t.Context(), r.config())
 	require.NoError(t, err)
