@@ -23,7 +23,8 @@ FUZZES = $(shell grep -rno --include='*_test.go' --exclude-dir=.cache --exclude-
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: engine ## real flights into a real MySQL through kill -9 (ARGS=--keep leaves the server up)
+demo: tools ## real flights into a real MySQL through kill -9 (ARGS=--keep leaves the server up)
+	@scripts/engine.sh $(if $(findstring --mariadb,$(ARGS)),,--mysql)
 	@go build -C e2e -buildvcs=false -o $(BIN)/demo ./cmd/demo
 	@$(BIN)/demo $(ARGS)
 

@@ -296,3 +296,15 @@ func TestDetachWaitIsNeverShort(t *testing.T) {
 		require.ErrorContains(t, err, "detach wait")
 	})
 }
+
+// On an attached server no verb names an old branch before the detach wait is over, whether or not a mark was held.
+func TestOpeningWaitsForTheDetach(t *testing.T) {
+	onServers(t, func(t *testing.T, b *bench) {
+		begin := time.Now()
+		_, err := b.open(t)
+		require.NoError(t, err)
+		if b.attached() {
+			require.GreaterOrEqual(t, time.Since(begin), recovery.MinDetachWait)
+		}
+	})
+}

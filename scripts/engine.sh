@@ -33,7 +33,7 @@ if answers; then
 	exit 0
 fi
 if [ "$(id -u)" != 0 ]; then
-	if [ -n "${XASINK_TEST_DSN:-}" ] && [ -n "${XASINK_TEST_DSN_MARIADB:-}" ]; then
+	if [ -n "${XASINK_TEST_DSN:-}" ] && { [ -n "${XASINK_TEST_DSN_MARIADB:-}" ] || [ "${1:-}" = --mysql ]; }; then
 		say "none; the servers of XASINK_TEST_DSN and XASINK_TEST_DSN_MARIADB are taken"
 		exit 0
 	fi

@@ -38,9 +38,9 @@ type localProcess struct {
 // findBinary looks for the flavour's server program, on PATH and where
 // distributions hide it from plain users. Without one it says what to install.
 func findBinary(ctx context.Context, flavour Flavour) (binary string, lacking error) {
-	names, lacking := []string{"mysqld"}, errors.New("mysqld (MySQL 8.0.29 or newer)")
+	names, lacking := []string{"mysqld"}, errors.New("mysqld (MySQL 8.0.30 or newer)")
 	if flavour == MariaDB {
-		names, lacking = []string{"mariadbd", "mysqld"}, errors.New("mariadbd (MariaDB 10.6 or newer)")
+		names, lacking = []string{"mariadbd", "mysqld"}, errors.New("mariadbd (MariaDB 10.5.2 or newer)")
 	}
 	for _, name := range names {
 		for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name, "/usr/libexec/" + name} {
