@@ -38,7 +38,10 @@ func Connect(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	can, err := probe(ctx, inner, c, address)
+	// A server that takes the connection and then says nothing would otherwise hold a caller without a deadline for ever.
+	probing, cancel := context.WithTimeoutCause(ctx, c.VerbTimeout, errVerbTimeout)
+	defer cancel()
+	can, err := probe(probing, inner, c, address)
 	if err != nil {
 		return nil, err
 	}
