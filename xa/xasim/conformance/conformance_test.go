@@ -47,7 +47,7 @@ func TestTheSimulatorDoesWhatTheTableSays(t *testing.T) {
 							Restart: func(context.Context) error { server.Restart(xasim.Crash{}); return nil },
 						}, c)
 						require.NoError(t, err)
-						require.Equal(t, c.Want[kind.String()], got)
+						require.True(t, c.Allows(kind.String(), got), "want %s, got %s", c.Want[kind.String()], got)
 					})
 				})
 			}
@@ -83,7 +83,8 @@ func TestRealServersDoWhatTheTableSays(t *testing.T) {
 				}
 				t.Run(table.Cases[i].Name(), func(t *testing.T) {
 					require.NoError(t, r.err)
-					require.Equal(t, table.Cases[i].Want[kind], r.outcome)
+					want := table.Cases[i].Want[kind]
+					require.True(t, table.Cases[i].Allows(kind, r.outcome), "want %s, got %s", want, r.outcome)
 				})
 			}
 		})

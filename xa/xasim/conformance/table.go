@@ -5,6 +5,7 @@ package conformance
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,11 @@ func (c Case) Name() string {
 	return fmt.Sprintf("line %d: %s: %s", c.Line, strings.Join(parts, ", "), c.Do.text())
 }
 
+// Allows tells whether outcome is one of those that the case may have on a kind of server.
+func (c Case) Allows(kind, outcome string) bool {
+	return slices.Contains(strings.Split(c.Want[kind], " or "), outcome)
+}
+
 func (s Step) text() string {
 	if s.Who == "" {
 		return s.Do
@@ -76,7 +82,7 @@ func Load() (*Table, error) { return Parse(text) }
 //
 //	state | conditions | do | outcome on mysql | attached | mariadb
 //
-// An outcome of "=" is that of the column before. Lines that begin with # are comments.
+// An outcome of "=" is that of the column before, and "A or B" is either. Lines that begin with # are comments.
 func Parse(text string) (*Table, error) {
 	t := &Table{Scripts: map[string]Script{}, lines: strings.Split(text, "\n")}
 	current := ""
