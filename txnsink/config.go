@@ -217,7 +217,7 @@ func (c WriterConfig) problems() []string {
 		p = append(p, "DSN and Connector are both given: take one")
 	case c.DSN != "":
 		if _, err := mysql.ParseDSN(c.DSN); err != nil {
-			p = append(p, "DSN cannot be read (its text is not shown, it may hold a password): "+err.Error())
+			p = append(p, "DSN cannot be read; its text is not shown, it may hold a password. Want user:password@tcp(host:3306)/database")
 		}
 	}
 	if len(c.Tables) == 0 {
