@@ -17,7 +17,7 @@ func TestF25_OneServerSessionALaneAndNoneAfterClose(t *testing.T) { // G031, T58
 		for range 3 {
 			s := r.open()
 			require.NoError(t, run(t.Context(), s, 6, 2, 3))
-			require.LessOrEqual(t, r.sessions(), int64(3+4))
+			require.LessOrEqual(t, r.sessions(), 3+4)
 			require.NoError(t, s.Close())
 			require.Eventually(t, func() bool { return r.sessions() == 0 }, 5*time.Second, 10*time.Millisecond)
 		}
@@ -25,9 +25,7 @@ func TestF25_OneServerSessionALaneAndNoneAfterClose(t *testing.T) { // G031, T58
 }
 
 // sessions counts the server's sessions in the rig's database.
-func (r *rig) sessions() int64 {
-	return servertest.Int(r.t, r.db, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = ?", r.database)
-}
+func (r *rig) sessions() int { return len(servertest.Sessions(r.t, r.db, r.database)) }
 
 // Between two checkpoints no branch is open: a session that the server closed then costs nothing.
 func TestT55_G003_G004_SessionsClosedByTheServerWhileIdleAreReplaced(t *testing.T) {
@@ -67,24 +65,10 @@ func TestT55_SessionClosedByTheServerInABranchFailsTheTaskAndLosesNothing(t *tes
 // killSessions ends every session in the rig's database, waits until they are gone, and tells how many there were.
 func (r *rig) killSessions() int {
 	r.t.Helper()
-	list := r.sessionIDs()
+	list := servertest.Sessions(r.t, r.db, r.database)
 	for _, id := range list {
 		servertest.Exec(r.t, r.db, fmt.Sprintf("KILL CONNECTION %d", id))
 	}
 	require.Eventually(r.t, func() bool { return r.sessions() == 0 }, 5*time.Second, 5*time.Millisecond)
 	return len(list)
-}
-
-func (r *rig) sessionIDs() (list []int64) {
-	r.t.Helper()
-	rows, err := r.db.QueryContext(r.t.Context(), "SELECT id FROM information_schema.processlist WHERE db = ?", r.database)
-	require.NoError(r.t, err)
-	defer func() { require.NoError(r.t, rows.Close()) }()
-	for rows.Next() {
-		var id int64
-		require.NoError(r.t, rows.Scan(&id))
-		list = append(list, id)
-	}
-	require.NoError(r.t, rows.Err())
-	return list
 }

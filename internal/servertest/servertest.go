@@ -179,6 +179,40 @@ func (s Server) rollBack(t testing.TB, db *sql.DB, job string) {
 	require.Fail(t, "branches of the job are left on the server", job)
 }
 
+// Sessions are the sessions in a database. SHOW PROCESSLIST gives them also while a session of another test executes a
+// statement with characters of four bytes, for which MySQL refuses information_schema.PROCESSLIST (3854).
+func Sessions(t testing.TB, db *sql.DB, database string) (ids []uint64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	rows, err := db.QueryContext(ctx, "SHOW PROCESSLIST")
+	require.NoError(t, err)
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	require.NoError(t, err)
+	var id uint64
+	var in sql.NullString
+	into := make([]any, len(columns))
+	for i, column := range columns {
+		switch column {
+		case "Id":
+			into[i] = &id
+		case "db":
+			into[i] = &in
+		default:
+			into[i] = new(sql.RawBytes)
+		}
+	}
+	for rows.Next() {
+		require.NoError(t, rows.Scan(into...))
+		if in.String == database {
+			ids = append(ids, id)
+		}
+	}
+	require.NoError(t, rows.Err())
+	return ids
+}
+
 // Exec runs one statement that must succeed.
 func Exec(t testing.TB, db *sql.DB, query string, args ...any) {
 	t.Helper()

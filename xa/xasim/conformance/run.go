@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 )
 
 // Target is a server to run cases on.
@@ -238,10 +240,13 @@ func (r *run) step(ctx context.Context, step Step) (answer, error) {
 		default:
 		}
 		state, err := read(ctx, r.target.DB, fmt.Sprintf("SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = %d AND COMMAND = 'Query'", s.id))
+		if err != nil {
+			return false, err
+		}
 		if times++; state != last || state == "-" {
 			last, times = state, 0
 		}
-		return times >= sameLooks, err
+		return times >= sameLooks, nil
 	})
 }
 
@@ -319,10 +324,18 @@ func (r *run) gone(ctx context.Context, ids ...uint64) error {
 	return err
 }
 
+// until asks until it is done. The process list of MySQL 9.7 answers with an error while any session of the server,
+// also one of another test, executes a statement with characters of four bytes; that is no answer (seen by
+// TestProcessListWithWideCharacters).
 func (r *run) until(ctx context.Context, what string, done func() (bool, error)) error {
+	const errWideCharacters = 3854
 	deadline := time.Now().Add(patience)
 	for {
 		ok, err := done()
+		var refused *mysql.MySQLError
+		if errors.As(err, &refused) && refused.Number == errWideCharacters && time.Now().Before(deadline) {
+			ok, err = false, nil
+		}
 		switch {
 		case err != nil:
 			return fmt.Errorf("waiting for %s: %w", what, err)
