@@ -81,41 +81,6 @@ func TestSeveralInjectorsAreAskedInTurn(t *testing.T) {
 	require.Zero(t, behind.Count(fault.Before(fault.Start)), "an injector behind the one that answered was asked")
 }
 
-func TestScriptsPrintAsTheyWereRead(t *testing.T) {
-	for _, script := range []string{
-		"kill@after:xa-prepare#2", "kill@before:connect", "fail@after:decision-write#1", "fail@before:source-read",
-		"fail@before:xa-start#3,kill@after:xa-commit#12",
-	} {
-		in, err := fault.Parse(script)
-		require.NoError(t, err)
-		require.Equal(t, script, in.String())
-	}
-	in, err := fault.Parse("")
-	require.NoError(t, err)
-	require.Nil(t, in)
-	require.NoError(t, fault.At(t.Context(), in, fault.Before(fault.Connect)))
-}
-
-func TestScriptsActAsTheySay(t *testing.T) {
-	in, err := fault.Parse("fail@before:xa-start#2,fail@after:xa-end")
-	require.NoError(t, err)
-	require.NoError(t, in.At(t.Context(), fault.Before(fault.Start)))
-	require.Error(t, in.At(t.Context(), fault.Before(fault.Start)))
-	require.NoError(t, in.At(t.Context(), fault.Before(fault.Start)))
-	require.Error(t, in.At(t.Context(), fault.After(fault.End)))
-	require.Error(t, in.At(t.Context(), fault.After(fault.End)))
-}
-
-func TestBadScriptsAreRefused(t *testing.T) {
-	for _, script := range []string{
-		"kill", "stop@before:connect", "kill@connect", "kill@before:connect#0", "kill@before:connect#-1", "kill@before:connect#x",
-		"kill@before:connect#01", "kill@before:connect#", "kill@before:connect,", ",", "kill@before:connect#1#2",
-	} {
-		_, err := fault.Parse(script)
-		require.ErrorContains(t, err, "fault script", "%q", script)
-	}
-}
-
 func TestRecorderCountsFromManyGoroutines(t *testing.T) {
 	var r fault.Recorder
 	require.Empty(t, r.Reached())
@@ -162,23 +127,4 @@ func TestKillAtEndsTheProcess(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, status.Signaled() && status.Signal() == syscall.SIGKILL, "%s", exit)
 	require.Equal(t, "first", strings.TrimSpace(string(out)))
-}
-
-func TestFreeWhenOff(t *testing.T) {
-	ctx := t.Context()
-	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		if err := fault.At(ctx, nil, fault.Before(fault.Batch)); err != nil {
-			t.Error(err)
-		}
-	}))
-}
-
-func BenchmarkOff(b *testing.B) {
-	ctx := b.Context()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := fault.At(ctx, nil, fault.Before(fault.Batch)); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

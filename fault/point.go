@@ -1,5 +1,5 @@
 // Package fault names the points before and after each effect that xasink has on a server, a store or a source, and
-// lets a test act there: kill the process, or answer with an error.
+// lets a test act there: kill the process, answer with an error, or hold the caller; [Parse] reads it from a script.
 //
 // Code that has effects holds an Injector and calls [At] around each one. Without an injector that costs one nil
 // comparison. The package imports nothing of the project, so every other package may use it.
