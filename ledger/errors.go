@@ -35,6 +35,15 @@ func number(err error) uint16 {
 	return 0
 }
 
+// text is the server's words in err.
+func text(err error) string {
+	var refused *mysql.MySQLError
+	if errors.As(err, &refused) {
+		return refused.Message
+	}
+	return ""
+}
+
 func absent(err error) bool { return number(err) == errNoDatabase || number(err) == errNoTable }
 
 // Explain adds to an error of a statement on the ledger, such as the one of ProofSQL, what to do about it. An error
@@ -45,6 +54,8 @@ func (l Ledger) Explain(err error, user string) error {
 		return nil
 	case absent(err):
 		return fmt.Errorf("%w: %w; let xasink make it, or run:\n%s", ErrAbsent, err, l.script())
+	case number(err) == errTableDenied && !strings.HasPrefix(text(err), "CREATE "), number(err) == errColumnDenied:
+		return fmt.Errorf("%w: %w; as an administrator run:\n%s", ErrPrivilege, err, l.Grant(user))
 	case slices.Contains(deniedNumbers, number(err)):
 		return fmt.Errorf("%w: %w; as an administrator run:\n%s\n%s", ErrPrivilege, err, l.script(), l.Grant(user))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -52,8 +53,18 @@ func New(database string) (Ledger, error) {
 		return Ledger{}, fmt.Errorf("ledger database %q: the name contains a NUL", database)
 	case strings.HasSuffix(database, " "):
 		return Ledger{}, fmt.Errorf("ledger database %q: the name ends with a space", database)
+	case slices.Contains(systemDatabases, strings.ToLower(database)):
+		return Ledger{}, fmt.Errorf("ledger database %q: this is a database of the server's own; take another one", database)
 	}
 	return Ledger{database: database}, nil
+}
+
+// systemDatabases are the servers' own.
+var systemDatabases = []string{"information_schema", "mysql", "performance_schema", "sys"}
+
+// Owns tells whether a table is one of the ledger's. Names are compared without regard to case, as some servers do.
+func (l Ledger) Owns(database, table string) bool {
+	return strings.EqualFold(database, l.database) && (strings.EqualFold(table, jobsTable) || strings.EqualFold(table, branchesTable))
 }
 
 // Database is the name of the ledger's database.

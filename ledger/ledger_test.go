@@ -20,6 +20,7 @@ func TestDatabaseNameIsChecked(t *testing.T) {
 		"a\x00b":                "NUL",
 		"trailing ":             "space",
 		"\xff":                  "UTF-8",
+		"MySQL":                 "the server's own",
 	} {
 		_, err := ledger.New(name)
 		require.ErrorContains(t, err, want)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xasink/xasink/internal/process"
 	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/state"
 	"github.com/xasink/xasink/xa"
@@ -47,6 +48,7 @@ func (a *adopting) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, a.claim.Close()) }()
 	a.done.Epoch = a.claim.Epoch()
+	process.Jobs.Adopted(process.Key{Store: r.Store.ID(), Job: r.Job, Process: process.Of(r.Store)}, a.done.Epoch)
 	return a.takeOver(ctx, view)
 }
 

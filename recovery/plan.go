@@ -97,6 +97,8 @@ type planner struct {
 	seen    map[xa.XID]struct{} // XIDs that have their action
 	actions []Action
 	stops   map[StopKind][]xa.ID
+	again   bool // what is known as committed is prepared again
+	missing bool // a watermark is without its proof row
 }
 
 func newPlanner(job string, decisions []state.Decision, epoch uint64, proofs []ledger.Proof) *planner {
@@ -143,6 +145,7 @@ func (p *planner) addPrepared(x xa.XID) {
 	case w != nil && w.Epoch == id.Epoch && id.Seq <= w.Seq:
 		p.add(x, id, ActionUntouched, e, "the store knows it as committed, and it is prepared again: the server took commits back")
 		p.stopFor(StopTakenBack, id)
+		p.again = true
 	default:
 		p.add(x, id, ActionRollBack, e, "of an older epoch, and the current decision does not list it: the source replays its rows")
 	}
@@ -173,6 +176,7 @@ func (p *planner) checkProofs() {
 		w := xa.ID{Job: p.job, Epoch: l.Epoch, Lane: l.Number, Seq: l.Seq}
 		if l.Epoch != 0 && !p.proven[w] {
 			p.stopFor(StopTakenBack, w)
+			p.missing = true
 		}
 	}
 }
@@ -199,9 +203,14 @@ func belongs(d state.Decision, id xa.ID) uint64 {
 
 func (p *planner) stopFor(kind StopKind, id xa.ID) { p.stops[kind] = append(p.stops[kind], id) }
 
-// stop is the one that is told: being fenced before all others, because then the other signs are somebody else's.
+// stop is the one that is told: being fenced before all others, because then the other signs are somebody else's. Where
+// proof rows are missing and others are unknown, the store is old: its watermarks' rows have been pruned since.
 func (p *planner) stop() *Stop {
-	for _, kind := range []StopKind{StopFenced, StopTakenBack, StopStoreBehind} {
+	order := []StopKind{StopFenced, StopStoreBehind, StopTakenBack}
+	if p.again {
+		order = []StopKind{StopFenced, StopTakenBack, StopStoreBehind}
+	}
+	for _, kind := range order {
 		if ids := p.stops[kind]; len(ids) > 0 {
 			return p.stopOf(kind, ids)
 		}

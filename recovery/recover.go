@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -66,7 +67,7 @@ func Recover(ctx context.Context, o Opening) (Report, error) {
 	}
 	r := &recovering{settler: s, opening: o}
 	for _, step := range []func(context.Context) error{
-		r.checkServer, r.takeOver, r.endOwners, r.plan, r.commitListed, r.rollBackOrphans,
+		r.checkServer, r.checkLedger, r.takeOver, r.endOwners, r.plan, r.commitListed, r.rollBackOrphans,
 	} {
 		if err := step(ctx); err != nil {
 			return r.report, fmt.Errorf("recovery of job %s on %s, epoch %d: %w", o.Owner.Job, o.Server.Address(), o.Owner.Epoch,
@@ -116,6 +117,24 @@ func (r *recovering) checkServer(ctx context.Context) error {
 	if row := r.opening.View.Job; row != nil && row.Server != identity.Name {
 		r.log.WarnContext(ctx, "the job ran on another server before: owner marks there prove nothing here, the plan decides",
 			slog.String("job", r.owner.Job), slog.String("was", row.Server), slog.String("is", identity.Name))
+	}
+	return nil
+}
+
+// checkLedger compares what the ledger proves with the decisions, before anything on the server is changed. An old copy of
+// the store is found here and does not raise the job row, so that the newest copy is not refused afterwards; and no
+// healthy owner is ended. It is sound beside a live older owner: that one commits only what a kept decision lists, and
+// prunes no row that a watermark of one names.
+func (r *recovering) checkLedger(ctx context.Context) error {
+	proofs, err := r.ledger.Proofs(ctx, r.server.DB(), r.owner.Job)
+	if err != nil && !errors.Is(err, ledger.ErrAbsent) {
+		return err
+	}
+	p := newPlanner(r.owner.Job, r.opening.Decisions, r.owner.Epoch, proofs)
+	p.checkProofs()
+	if stop := p.stop(); stop != nil {
+		stop.Server = r.server.Address()
+		return stop
 	}
 	return nil
 }

@@ -53,6 +53,17 @@ func (p *planner) explain(s *Stop) (string, []Way) {
 				{What: "let the newer owner work; this process is done with the job"},
 				wayLook(p.job, ""),
 			}
+	case s.Kind == StopTakenBack && p.missing && !p.again && len(p.proofs) == 0:
+		return fmt.Sprintf("decision %d knows branches as committed (%s), and the server has no proof row of the job at all: the "+
+				"ledger was emptied or dropped, or the server lost commits that it had acknowledged (a restored backup, a failover "+
+				"to another server)", p.current.Number, count(n, "lane's newest is the reason", "lanes' newest are the reason")),
+			[]Way{
+				wayLook(p.job, ""),
+				{What: "if the ledger's tables were emptied or dropped: put their rows back from a backup, then open the job"},
+				{What: "if the right server is another one (a failover, a restored copy): bring that one back, then open the job"},
+				wayAdopt(p.job, "if the rows are gone for good: find out up to which position the target's rows are whole"),
+				wayReset(p.job, "if every table can be written again from the start"),
+			}
 	case s.Kind == StopTakenBack:
 		return fmt.Sprintf("decision %d knows %s as committed and the server no longer does: it lost commits that it had "+
 				"acknowledged (a crash without durable settings, a restored backup, a failover to a replica that was behind)",

@@ -149,6 +149,13 @@ func (c *problems) count(what string, n int) {
 	}
 }
 
+// CheckSource is an error that tells why name cannot be a source's name in a decision.
+func CheckSource(name string) error {
+	var c problems
+	c.name("source", name)
+	return errors.Join(c...)
+}
+
 func (c *problems) name(what, name string) {
 	switch {
 	case len(name) > maxName:

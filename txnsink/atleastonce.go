@@ -20,13 +20,38 @@ const sendTries = 5
 type atLeastOnce struct {
 	*connection
 	encoder *encoder
-	buffer  *Batch
+	buffer  *Batch // nil before Recover
 	session *xa.Session
 	indexes []int
 }
 
-func newAtLeastOnce(c *connection) *atLeastOnce {
-	return &atLeastOnce{connection: c, encoder: newEncoder(c.tables, c.cfg.BatchRows), buffer: c.tables.batch()}
+// Recover is [Writer.Recover].
+func (w *atLeastOnce) Recover(ctx context.Context, owner recovery.Owner, decisions []state.Decision) (recovery.Report, error) {
+	report, err := w.connection.Recover(ctx, owner, decisions)
+	if err != nil {
+		return report, err
+	}
+	w.encoder, w.buffer = newEncoder(w.tables, w.cfg.BatchRows), w.tables.batch()
+	for _, t := range w.tables.tables {
+		if consequence := w.repeated(t); consequence != "" {
+			w.cfg.Logger.WarnContext(ctx, "at least once is not for this table: use Upsert that overwrites, or exactly once",
+				"job", w.cfg.Job, "table", t.name, "because", consequence)
+		}
+	}
+	return report, nil
+}
+
+// repeated is what a row of t does that is written again after a failure, where that is more than to overwrite; else "".
+func (w *atLeastOnce) repeated(t *table) string {
+	switch {
+	case len(w.cfg.Tables[t.index].Add) > 0:
+		return "what is repeated after a failure is added twice"
+	case t.operations&Insert == 0:
+		return ""
+	case t.uniqueKeys > 0:
+		return "an insert that is repeated after a failure is refused as a duplicate, and the job cannot go on"
+	}
+	return "an insert that is repeated after a failure is in the table twice"
 }
 
 // Write is [Writer.Write].
@@ -58,7 +83,7 @@ func (w *atLeastOnce) Write(ctx context.Context, b *Batch) (err error) {
 // send writes all buffered rows. What a failure leaves out of the table is still in no decision, so that it is
 // repeated.
 func (w *atLeastOnce) send(ctx context.Context) error {
-	if w.buffer.Len() == 0 {
+	if n, _ := w.Held(); n == 0 {
 		return nil
 	}
 	if err := w.freshen(ctx, &w.session, recovery.FirstLane); err != nil {
@@ -169,14 +194,19 @@ func (w *atLeastOnce) Finished(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = w.leave(err) }()
-	if n := w.buffer.Len(); n > 0 {
+	if n, _ := w.Held(); n > 0 {
 		return fmt.Errorf("finish job %s: %d rows are not flushed", w.cfg.Job, n)
 	}
 	return w.finished(ctx, w.sweep)
 }
 
 // Held is [Writer.Held].
-func (w *atLeastOnce) Held() (rows int64, branches int) { return int64(w.buffer.Len()), 0 }
+func (w *atLeastOnce) Held() (rows int64, branches int) {
+	if w.buffer == nil {
+		return 0, 0
+	}
+	return int64(w.buffer.Len()), 0
+}
 
 // Close is [Writer.Close]. Rows that are only buffered are in no decision and are read again.
 func (w *atLeastOnce) Close() error {

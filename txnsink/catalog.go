@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/xa"
 )
 
@@ -22,9 +23,9 @@ type catalog struct {
 }
 
 // loadTables reads the declared tables from the server and checks all of them; every problem of every table is in one
-// *ConfigError. Other errors are of the connection. zone is the sessions' time zone, nil for UTC. q has the settings
+// *ConfigError. Other errors are an *UnavailableError or of the connection. own is the job's ledger. zone is the sessions' time zone, nil for UTC. q has the settings
 // of the sessions that will write. ctx bounds the reading. It changes nothing on the server.
-func loadTables(ctx context.Context, q xa.Queryer, can xa.Abilities, tables []Table, zone *time.Location) (*catalog, error) {
+func loadTables(ctx context.Context, q xa.Queryer, can xa.Abilities, own ledger.Ledger, tables []Table, zone *time.Location) (*catalog, error) {
 	if zone == nil {
 		zone = time.UTC
 	}
@@ -32,7 +33,7 @@ func loadTables(ctx context.Context, q xa.Queryer, can xa.Abilities, tables []Ta
 	if err != nil {
 		return nil, err
 	}
-	l := loader{q: q, user: can.User, session: session, seen: map[string]string{}}
+	l := loader{q: q, user: can.User, session: session, ledger: own, seen: map[string]string{}}
 	l.checkSession()
 	if l.edges, err = readForeignKeys(ctx, q); err != nil {
 		return nil, err

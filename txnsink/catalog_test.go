@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/xasink/xasink/internal/servertest"
+	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/xa"
 )
 
@@ -142,7 +143,7 @@ func TestTemporaryTablesAreRefused(t *testing.T) {
 		defer func() { require.NoError(t, conn.Close()) }()
 		_, err = conn.ExecContext(t.Context(), "CREATE TEMPORARY TABLE mine (id INT PRIMARY KEY)")
 		require.NoError(t, err)
-		_, err = loadTables(t.Context(), conn, g.can, []Table{{Name: "mine"}}, nil)
+		_, err = loadTables(t.Context(), conn, g.can, ledger.Ledger{}, []Table{{Name: "mine"}}, nil)
 		var all *ConfigError
 		require.ErrorAs(t, err, &all)
 		require.Len(t, all.Problems, 1)
@@ -150,7 +151,7 @@ func TestTemporaryTablesAreRefused(t *testing.T) {
 
 		// One that hides a permanent table; only MariaDB tells of it.
 		g.exec("CREATE TABLE mine (id INT PRIMARY KEY)")
-		_, err = loadTables(t.Context(), conn, g.can, []Table{{Name: "mine"}}, nil)
+		_, err = loadTables(t.Context(), conn, g.can, ledger.Ledger{}, []Table{{Name: "mine"}}, nil)
 		if s.Flavour == xa.MariaDB {
 			require.ErrorContains(t, err, "it is a temporary table")
 		}
@@ -220,13 +221,13 @@ func TestMissingPrivilegesAreFoundUpFront(t *testing.T) {
 			if c.op == Upsert {
 				declared[0].Add = []string{"n"}
 			}
-			_, err := loadTables(t.Context(), g.as(user, password, ""), can, declared, nil)
+			_, err := loadTables(t.Context(), g.as(user, password, ""), can, ledger.Ledger{}, declared, nil)
 			require.ErrorContains(t, err, c.denied)
 			grant := fmt.Sprintf("GRANT %s ON `%s`.`t` TO '%s'@'%%'", c.grant, g.database, user)
 			require.ErrorContains(t, err, grant)
 			g.exec(grant)
 			db := g.as(user, password, "")
-			loaded, err := loadTables(t.Context(), db, can, declared, nil)
+			loaded, err := loadTables(t.Context(), db, can, ledger.Ledger{}, declared, nil)
 			require.NoError(t, err)
 			limited := *g
 			limited.db = db
@@ -258,10 +259,10 @@ func TestColumnPrivilegesAreFoundUpFront(t *testing.T) {
 		g.exec("CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)")
 		user, password := s.User(t, "INSERT (id, a), SELECT (id, a, b) ON `"+g.database+"`.t")
 		db := g.as(user, password, g.database)
-		_, err := loadTables(t.Context(), db, g.can, []Table{{Name: "t"}}, nil)
+		_, err := loadTables(t.Context(), db, g.can, ledger.Ledger{}, []Table{{Name: "t"}}, nil)
 		require.ErrorContains(t, err, "this user may not insert (INSERT command denied")
 		require.ErrorContains(t, err, "for column 'b'")
-		_, err = loadTables(t.Context(), db, g.can, []Table{{Name: "t", Columns: []string{"id", "a"}}}, nil)
+		_, err = loadTables(t.Context(), db, g.can, ledger.Ledger{}, []Table{{Name: "t", Columns: []string{"id", "a"}}}, nil)
 		require.NoError(t, err)
 	})
 }
@@ -273,7 +274,7 @@ func TestDeleteWithoutSelectIsFoundUpFront(t *testing.T) {
 		g.exec("CREATE TABLE t (id INT PRIMARY KEY, a INT NOT NULL)")
 		user, password := s.User(t, "DELETE, INSERT, UPDATE ON `"+g.database+"`.t")
 		for _, declared := range []Table{{Name: "t", Operations: Delete}, {Name: "t", Operations: Upsert, Add: []string{"a"}}} {
-			_, err := loadTables(t.Context(), g.as(user, password, g.database), g.can, []Table{declared}, nil)
+			_, err := loadTables(t.Context(), g.as(user, password, g.database), g.can, ledger.Ledger{}, []Table{declared}, nil)
 			require.ErrorContains(t, err, "SELECT command denied", "%s", declared.Operations)
 			require.ErrorContains(t, err, "GRANT SELECT, ", "%s", declared.Operations)
 		}
@@ -284,7 +285,7 @@ func TestNoDatabaseIsAProblemOfTheName(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, s servertest.Server) {
 		g := newTarget(t, s)
 		g.exec("CREATE TABLE t (id INT PRIMARY KEY)")
-		_, err := loadTables(t.Context(), s.DB(t), g.can, []Table{{Name: "t"}}, nil)
+		_, err := loadTables(t.Context(), s.DB(t), g.can, ledger.Ledger{}, []Table{{Name: "t"}}, nil)
 		require.ErrorContains(t, err, "the connection has no database: name one in the DSN, or write database.t")
 	})
 }
@@ -303,7 +304,7 @@ func TestSessionsWithOtherSettingsAreRefused(t *testing.T) {
 			require.NoError(t, err)
 			_, err = conn.ExecContext(t.Context(), set)
 			require.NoError(t, err)
-			_, err = loadTables(t.Context(), conn, g.can, []Table{{Name: "t"}}, nil)
+			_, err = loadTables(t.Context(), conn, g.can, ledger.Ledger{}, []Table{{Name: "t"}}, nil)
 			require.ErrorContains(t, err, want)
 			require.ErrorIs(t, conn.Raw(func(any) error { return driver.ErrBadConn }), driver.ErrBadConn, "the session is not used again")
 		}
@@ -315,7 +316,7 @@ func TestLoadingEndsWithItsContext(t *testing.T) {
 		g := newTarget(t, s)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := loadTables(ctx, g.db, g.can, []Table{{Name: "t"}}, nil)
+		_, err := loadTables(ctx, g.db, g.can, ledger.Ledger{}, []Table{{Name: "t"}}, nil)
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }

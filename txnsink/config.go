@@ -23,8 +23,10 @@ type Mode uint8
 const (
 	// ExactlyOnce stages rows in XA branches.
 	ExactlyOnce Mode = iota
-	// AtLeastOnce writes rows at once, flushed before each decision: no branches, no proof rows. Rows can be seen
-	// before the checkpoint and are repeated after a failure; an idempotent upsert is its companion.
+	// AtLeastOnce writes rows in autocommit: when BatchRows of them are gathered, at a flush signal and before each
+	// decision. No branches, no proof rows. Rows can be seen before the checkpoint and are repeated after a failure; an
+	// upsert that overwrites is its companion. An insert that is repeated fails at a unique key, or is there twice where
+	// the table has none; a column in Add counts it twice. The opening logs a warning for such tables.
 	AtLeastOnce
 )
 
@@ -188,6 +190,9 @@ func (c Config) own() []string {
 	}
 	if c.Start == nil {
 		p = append(p, "Start is missing: a function that gives a new job's first position")
+	}
+	if err := state.CheckSource(or(c.Source, defaultSource)); err != nil {
+		p = append(p, "Source: "+err.Error())
 	}
 	p = append(p, negative("FlushInterval", c.FlushInterval)...)
 	p = append(p, negative("CheckpointInterval", c.CheckpointInterval)...)

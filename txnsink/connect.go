@@ -28,7 +28,8 @@ type connection struct {
 	cfg    WriterConfig
 	server *xa.Server
 	ledger ledger.Ledger
-	tables *catalog
+	zone   *time.Location // of the sessions
+	tables *catalog       // nil while a metadata lock keeps them from being looked at, at the latest until Recover
 
 	looked   bool
 	view     recovery.View
@@ -64,16 +65,47 @@ func connect(ctx context.Context, cfg WriterConfig) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.tables, err = loadTables(ctx, c.server.DB(), c.server.Abilities(), cfg.Tables, zone); err != nil {
+	c.zone = zone
+	err = c.load(ctx)
+	if heldTable(err) != nil {
+		cfg.Logger.WarnContext(ctx, "a table cannot be looked at before recovery, and is after it", "job", cfg.Job, "error", err)
+	} else if err != nil {
 		return nil, c.closeServer(err)
 	}
-	lanes := len(c.tables.lanes)
-	if lanes > cfg.MaxPending {
-		return nil, c.closeServer(&ConfigError{Problems: []string{fmt.Sprintf(
-			"MaxPending is %d: want at least the number of lanes, %d", cfg.MaxPending, lanes)}})
-	}
-	c.bounds = state.Bounds{Lanes: recovery.FirstLane + uint32(lanes), Marks: marksPerLane}
+	c.bounds = state.Bounds{Lanes: recovery.FirstLane + uint32(c.lanes()), Marks: marksPerLane}
 	return c, nil
+}
+
+// load reads and checks the tables. Until it succeeds c.tables is nil.
+func (c *connection) load(ctx context.Context) error {
+	tables, err := loadTables(ctx, c.server.DB(), c.server.Abilities(), c.ledger, c.cfg.Tables, c.zone)
+	if err != nil {
+		return err
+	}
+	if lanes := len(tables.lanes); lanes > c.cfg.MaxPending {
+		return &ConfigError{Problems: []string{fmt.Sprintf(
+			"MaxPending is %d: want at least the number of lanes, %d", c.cfg.MaxPending, lanes)}}
+	}
+	c.tables = tables
+	return nil
+}
+
+// heldTable is err where a metadata lock keeps a table from being looked at. It may be a lock of the job itself: a
+// statement such as ALTER TABLE waits for the prepared branches of an owner that crashed, and everybody else for it.
+func heldTable(err error) *UnavailableError {
+	var e *UnavailableError
+	if errors.As(err, &e) && e.lock {
+		return e
+	}
+	return nil
+}
+
+// lanes is the number of lanes, or no less than it while the tables are not known: each table is in one lane.
+func (c *connection) lanes() int {
+	if c.tables == nil {
+		return len(c.cfg.Tables)
+	}
+	return len(c.tables.lanes)
 }
 
 // closeServer closes the server and gives err, joined with what closing had to say.
@@ -111,7 +143,7 @@ func (c *connection) Recover(ctx context.Context, owner recovery.Owner, decision
 	}
 	c.pool = xa.NewPool(c.server, xa.PoolConfig{
 		Job:          c.cfg.Job,
-		MaxSessions:  len(c.tables.lanes) + 4,
+		MaxSessions:  c.lanes() + 4,
 		MarksPerLane: marksPerLane,
 		Admit:        recovery.Admit(c.server, c.ledger, owner, c.view.Identity),
 	})
@@ -121,6 +153,11 @@ func (c *connection) Recover(ctx context.Context, owner recovery.Owner, decision
 	})
 	if err != nil {
 		return report, fmt.Errorf("recover job %s on %s: %w", c.cfg.Job, c.server.Address(), err)
+	}
+	if c.tables == nil {
+		if err := c.load(ctx); err != nil {
+			return report, err
+		}
 	}
 	c.identity, c.bounds = report.Identity, report.Part.Bounds
 	c.claim = twophase.New(owner, report, decisions, c.laneTables())
@@ -157,6 +194,9 @@ func (c *connection) Batch() *Batch {
 	if b := c.spare; b != nil {
 		c.spare = nil
 		return b
+	}
+	if c.tables == nil {
+		return (&catalog{}).batch()
 	}
 	return c.tables.batch()
 }

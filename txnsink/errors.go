@@ -60,6 +60,22 @@ func (e *BlockedError) Error() string {
 // Unwrap gives the server's error.
 func (e *BlockedError) Unwrap() error { return e.Err }
 
+// UnavailableError is a table that cannot be checked, or a server that cannot be written, for now. Nothing is wrong with
+// the configuration: Open may be tried again.
+type UnavailableError struct {
+	Table  string
+	Reason string // what is in the way, and what to do
+	Err    error
+	lock   bool // a metadata lock is in the way
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("table %s cannot be written for now: %s: %v", e.Table, e.Reason, e.Err)
+}
+
+// Unwrap gives the server's error.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
 // ConfigError is everything that is wrong with a configuration, at once.
 type ConfigError struct{ Problems []string }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xasink/xasink/ledger"
+	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/state"
 	"github.com/xasink/xasink/xa"
 )
@@ -14,7 +15,7 @@ import (
 // exactlyOnce is the Writer that stages rows in XA branches.
 type exactlyOnce struct {
 	*connection
-	work    []*lane
+	work    []*lane // empty before Recover
 	encoder *encoder
 	touched []*lane // lanes of the Write at hand
 	indexes []int   // their numbers, kept to save the allocation
@@ -23,12 +24,17 @@ type exactlyOnce struct {
 	need      Reason
 }
 
-func newExactlyOnce(c *connection) (*exactlyOnce, error) {
-	w := &exactlyOnce{connection: c, encoder: newEncoder(c.tables, c.cfg.BatchRows)}
-	for i, tables := range c.tables.lanes {
-		w.work = append(w.work, newLane(laneNumber(i), tables, c.cfg.MaxSegmentRows, c.server.Abilities().Detached))
+// Recover is [Writer.Recover]. The lanes are made in it, because only after it the tables are known for certain.
+func (w *exactlyOnce) Recover(ctx context.Context, owner recovery.Owner, decisions []state.Decision) (recovery.Report, error) {
+	report, err := w.connection.Recover(ctx, owner, decisions)
+	if err != nil {
+		return report, err
 	}
-	return w, nil
+	w.encoder = newEncoder(w.tables, w.cfg.BatchRows)
+	for i, tables := range w.tables.lanes {
+		w.work = append(w.work, newLane(laneNumber(i), tables, w.cfg.MaxSegmentRows, w.server.Abilities().Detached))
+	}
+	return report, nil
 }
 
 // Write is [Writer.Write].

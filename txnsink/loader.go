@@ -2,10 +2,13 @@ package txnsink
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/xa"
 )
 
@@ -14,6 +17,7 @@ type loader struct {
 	q        xa.Queryer
 	user     string // as the server names us, user@host
 	session  session
+	ledger   ledger.Ledger
 	edges    []edge
 	seen     map[string]string // by full name the name under which a table was declared
 	problems []string
@@ -37,8 +41,16 @@ func (l *loader) checkSession() {
 	}
 }
 
-// load is one table; nil if it has problems. The error is one of the connection.
+// load is one table; nil if it has problems. The error is an *UnavailableError or one of the connection.
 func (l *loader) load(ctx context.Context, index int, declared Table) (*table, error) {
+	t, err := l.read(ctx, index, declared)
+	if number, _, ok := serverError(err); ok && number == errLockWait && heldTable(err) == nil {
+		return nil, l.held(declared.Name, err)
+	}
+	return t, err
+}
+
+func (l *loader) read(ctx context.Context, index int, declared Table) (*table, error) {
 	before := len(l.problems)
 	t := &table{
 		index: index, name: declared.Name, operations: or(declared.Operations, Insert), maxSegmentRows: declared.MaxSegmentRows,
@@ -151,12 +163,18 @@ func (l *loader) find(ctx context.Context, t *table) (bool, error) {
 	}
 	t.database, t.base = info.database, info.name
 	switch {
+	case l.ledger.Owns(t.database, t.base):
+		l.problem(t.name, "it is a table of the ledger, which only xasink itself writes: write another one")
 	case info.kind == "VIEW" || info.kind == "SYSTEM VIEW":
 		l.problem(t.name, "it is a view: write the table behind it")
 	case info.kind == "TEMPORARY":
 		l.problem(t.name, "it is a temporary table, which only one session sees: use a permanent one")
 	case info.kind != "BASE TABLE":
 		l.problem(t.name, "it is a %s, which is not supported: use a plain table", strings.ToLower(info.kind))
+	case info.engine == "" && strings.HasPrefix(info.comment, lockWaitText):
+		return false, l.held(t.name, errors.New(info.comment))
+	case info.engine == "":
+		l.problem(t.name, "the server cannot open it (%s): repair it", or(info.comment, "it does not say why"))
 	case !strings.EqualFold(info.engine, "InnoDB"):
 		l.problem(t.name, "its engine is %s, which has no XA transactions: ALTER TABLE %s ENGINE=InnoDB", info.engine, quoteName(t.database)+"."+quoteName(t.base))
 	default:
@@ -167,7 +185,7 @@ func (l *loader) find(ctx context.Context, t *table) (bool, error) {
 
 // explainAbsence tells a table that is not there from one that this user may not see.
 func (l *loader) explainAbsence(ctx context.Context, t *table) error {
-	number, text, err := explain(ctx, l.q, "INSERT INTO "+quoteName(t.database)+"."+quoteName(t.base)+" () VALUES ()")
+	number, text, err := l.explain(ctx, t, "INSERT INTO "+quoteName(t.database)+"."+quoteName(t.base)+" () VALUES ()")
 	switch {
 	case err != nil:
 		return err
@@ -318,7 +336,7 @@ func (l *loader) checkPrivileges(ctx context.Context, t *table) error {
 		if t.operations&probe.op == 0 {
 			continue
 		}
-		number, text, err := explain(ctx, l.q, probe.sql)
+		number, text, err := l.explain(ctx, t, probe.sql)
 		switch {
 		case err != nil:
 			return err
@@ -329,6 +347,46 @@ func (l *loader) checkPrivileges(ctx context.Context, t *table) error {
 		}
 	}
 	return nil
+}
+
+const (
+	errLockWait  = 1205
+	errOption    = 1290 // an option such as read_only forbids the statement
+	errReadOnly  = 1792 // the transaction is read-only
+	errReadOnly2 = 1836 // the server is read-only
+	// MariaDB shows this as the comment of a table without an engine in information_schema.TABLES while it waits for
+	// the table's metadata lock.
+	lockWaitText = "Lock wait timeout exceeded"
+)
+
+// explain asks the server for the plan of statement on t. number and text are its refusal, 0 if there is none. err is an
+// *UnavailableError where the server or the table only cannot be written for now, or an error of the connection.
+func (l *loader) explain(ctx context.Context, t *table, statement string) (number uint16, text string, err error) {
+	err = read(ctx, l.q, "EXPLAIN "+statement, nil, func(*sql.Rows) error { return nil })
+	if err == nil {
+		return 0, "", nil
+	}
+	number, text, ok := serverError(err)
+	switch {
+	case !ok:
+		return 0, "", fmt.Errorf("probe privileges on table %s: %w", t.name, err)
+	case number == errLockWait:
+		return 0, "", l.held(t.name, err)
+	case number == errOption || number == errReadOnly || number == errReadOnly2:
+		return 0, "", &UnavailableError{
+			Table: t.name, Err: err,
+			Reason: "the server takes no writes; make it writable, or name the writable one in the DSN if this is a replica, then open again",
+		}
+	}
+	return number, text, nil
+}
+
+// held is a table that somebody else's metadata lock keeps from being looked at.
+func (l *loader) held(name string, err error) error {
+	return &UnavailableError{
+		Table: name, Err: err, lock: true,
+		Reason: "LOCK TABLES, an ALTER TABLE or another statement on it holds it; end that, or wait for it, then open again",
+	}
 }
 
 // grant is the statement that gives what op needs.

@@ -51,18 +51,18 @@ func OpenWith(ctx context.Context, cfg Config, writer Writer) (*Sink, error) {
 }
 
 func open(ctx context.Context, cfg Config, run uuid.UUID, writer Writer) (*Sink, error) {
-	s := &Sink{cfg: cfg, logger: cfg.Logger, writer: writer, run: run, key: jobKey{store: cfg.Store.ID(), job: cfg.Job}}
-	s.key.process = process.Of(cfg.Store)
+	s := &Sink{cfg: cfg, logger: cfg.Logger, writer: writer, run: run}
+	s.key = process.Key{Store: cfg.Store.ID(), Job: cfg.Job, Process: process.Of(cfg.Store)}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	after, err := held.take(s.key)
+	after, err := take(s.key)
 	if err != nil {
 		return nil, errors.Join(err, writer.Close())
 	}
 	if err := s.begin(ctx, after); err != nil {
 		err = errors.Join(err, s.release())
-		held.release(s.key, err)
+		letGo(s.key, err)
 		return nil, err
 	}
 	return s, nil
@@ -82,7 +82,7 @@ func (s *Sink) begin(ctx context.Context, after *uint64) error {
 	if s.claim, err = store.Claim(ctx, job, state.ClaimRequest{After: after, Floor: floor, Run: s.run}); err != nil {
 		return fmt.Errorf("claim job %s: %w", job, err)
 	}
-	held.claimed(s.key, s.claim.Epoch())
+	process.Jobs.Claimed(s.key, s.claim.Epoch())
 	owner := recovery.Owner{Job: job, Store: store.ID(), Run: s.run, Epoch: s.claim.Epoch()}
 	if s.report, err = s.writer.Recover(ctx, owner, s.claim.History()); err != nil {
 		return err

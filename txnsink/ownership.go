@@ -3,82 +3,39 @@ package txnsink
 import (
 	"errors"
 	"fmt"
-	"sync"
 
-	"github.com/google/uuid"
-
+	"github.com/xasink/xasink/internal/process"
 	"github.com/xasink/xasink/ledger"
+	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/state"
 )
 
-// held remembers, for the life of the process, under which epoch it last owned each job of each store. A restart inside
-// the process is a new claim only if that epoch is still the newest, and a job that the process was fenced from is
-// never claimed by it again (rule 8): whoever took it over may be running.
-var held = ownership{jobs: map[jobKey]tenure{}}
-
-type ownership struct {
-	mu   sync.Mutex
-	jobs map[jobKey]tenure
-}
-
-type jobKey struct {
-	store   uuid.UUID
-	job     string
-	process uint64 // of a simulation; 0 for the one that this is
-}
-
-type tenure struct {
-	epoch  uint64
-	open   bool // a sink of this process has it now
-	fenced bool
-}
-
-// take reserves the job for one sink. after is the epoch that must still be the newest, nil when this process never
-// claimed the job. It must be followed by release.
-func (o *ownership) take(k jobKey) (after *uint64, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t := o.jobs[k]
-	switch {
-	case t.fenced:
+// take reserves the job for one sink of this process. after is the epoch that must still be the newest, nil when this
+// process never claimed the job. It must be followed by letGo.
+func take(k process.Key) (after *uint64, err error) {
+	after, refusal := process.Jobs.Take(k)
+	switch refusal {
+	case process.Fenced:
 		return nil, fmt.Errorf("job %s: this process lost it to a newer owner before and does not take it back; start a new process if the other one is gone: %w",
-			k.job, ErrFenced)
-	case t.open:
-		return nil, fmt.Errorf("job %s: a sink of this process has it open; close that first", k.job)
+			k.Job, ErrFenced)
+	case process.Open:
+		return nil, fmt.Errorf("job %s: a sink of this process has it open; close that first", k.Job)
+	case process.Free:
 	}
-	if t.epoch > 0 {
-		after = &t.epoch
-	}
-	t.open = true
-	o.jobs[k] = t
 	return after, nil
 }
 
-func (o *ownership) claimed(k jobKey, epoch uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t := o.jobs[k]
-	t.epoch = epoch
-	o.jobs[k] = t
-}
-
-// release ends the reservation. An err that means fenced makes it the last one.
-func (o *ownership) release(k jobKey, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t := o.jobs[k]
-	t.open = false
-	t.fenced = t.fenced || isFenced(err)
-	o.jobs[k] = t
-}
-
-// fenced remembers at once that the job has a newer owner.
-func (o *ownership) fenced(k jobKey) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t := o.jobs[k]
-	t.fenced = true
-	o.jobs[k] = t
+// letGo ends the reservation. An err that means fenced makes it the last one; one that means that the store is an old
+// copy makes it as if it had never been.
+func letGo(k process.Key, err error) {
+	var stop *recovery.Stop
+	switch {
+	case isFenced(err):
+		process.Jobs.Fenced(k)
+	case errors.As(err, &stop) && stop.Kind == recovery.StopStoreBehind:
+		process.Jobs.Forget(k)
+	}
+	process.Jobs.Release(k)
 }
 
 func isFenced(err error) bool {

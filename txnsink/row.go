@@ -115,8 +115,9 @@ func (r Row) Float64(v float64) Row {
 	return r
 }
 
-// Decimal gives a number by its digits, such as "-12.30", to a column of any numeric type but BIT. A digit that the
-// column cannot keep is an error, where the server would round in silence.
+// Decimal gives a number by its digits, such as "-12.30", to a column of any numeric type but BIT. A digit that an
+// integer or DECIMAL column cannot keep is an error, where the server would round in silence; FLOAT and DOUBLE hold the
+// number of theirs that is nearest.
 func (r Row) Decimal(v string) Row {
 	if c := r.next(giveDecimal); c != nil {
 		d, err := parseDecimal(v)

@@ -36,15 +36,16 @@ func readSession(ctx context.Context, q xa.Queryer) (session, error) {
 }
 
 // tableInfo is a line of information_schema.TABLES.
-type tableInfo struct{ database, name, kind, engine string }
+type tableInfo struct{ database, name, kind, engine, comment string }
 
 // readTable is nil for a table that is not there, or that this user may not see.
 func readTable(ctx context.Context, q xa.Queryer, database, name string) (*tableInfo, error) {
 	var found *tableInfo
-	err := read(ctx, q, "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, 'none') FROM information_schema.TABLES"+
+	err := read(ctx, q, "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, COALESCE(ENGINE, ''),"+
+		" COALESCE(TABLE_COMMENT, '') FROM information_schema.TABLES"+
 		" WHERE TABLE_SCHEMA=? AND TABLE_NAME=?", []any{database, name}, func(r *sql.Rows) error {
 		var t tableInfo
-		if err := r.Scan(&t.database, &t.name, &t.kind, &t.engine); err != nil {
+		if err := r.Scan(&t.database, &t.name, &t.kind, &t.engine, &t.comment); err != nil {
 			return err
 		}
 		if found == nil || t.kind == "TEMPORARY" { // which hides a permanent one of the same name
@@ -163,10 +164,11 @@ func hasTriggers(ctx context.Context, q xa.Queryer, t *table) (bool, error) {
 	return found, nil
 }
 
-// readForeignKeys is every foreign key that this user may see, of all databases.
+// readForeignKeys is every foreign key that this user may see, of all databases. MariaDB hides the parent's name from a
+// user without rights on the parent: such a key ties no two tables of one sink, and parent is then empty behind the dot.
 func readForeignKeys(ctx context.Context, q xa.Queryer) ([]edge, error) {
 	var edges []edge
-	err := read(ctx, q, "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME"+
+	err := read(ctx, q, "SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, COALESCE(REFERENCED_TABLE_NAME, '')"+
 		" FROM information_schema.REFERENTIAL_CONSTRAINTS ORDER BY 1, 2, 3, 4", nil, func(r *sql.Rows) error {
 		var childDatabase, child, parentDatabase, parent string
 		if err := r.Scan(&childDatabase, &child, &parentDatabase, &parent); err != nil {
@@ -179,19 +181,6 @@ func readForeignKeys(ctx context.Context, q xa.Queryer) ([]edge, error) {
 		return nil, fmt.Errorf("read foreign keys: %w", err)
 	}
 	return edges, nil
-}
-
-// explain asks the server for the plan of statement. number and text are its refusal, 0 if there is none; err is
-// anything else that went wrong.
-func explain(ctx context.Context, q xa.Queryer, statement string) (number uint16, text string, err error) {
-	err = read(ctx, q, "EXPLAIN "+statement, nil, func(*sql.Rows) error { return nil })
-	if err == nil {
-		return 0, "", nil
-	}
-	if number, text, ok := serverError(err); ok {
-		return number, text, nil
-	}
-	return 0, "", fmt.Errorf("probe privileges: %w", err)
 }
 
 // read calls row for each row of a query.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/xasink/xasink/internal/process"
 	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/state"
 )
@@ -23,7 +24,7 @@ type Sink struct {
 	logger *slog.Logger
 	writer Writer
 	claim  state.Claim
-	key    jobKey
+	key    process.Key
 	run    uuid.UUID
 	report recovery.Report
 
@@ -189,7 +190,7 @@ func (s *Sink) checkpoint(ctx context.Context, why Reason) error {
 		return err
 	}
 	positions := []state.Position{{Source: s.cfg.Source, Data: s.next}}
-	d := state.Next(s.claim.Last(), s.claim.Epoch(), s.key.store, s.run, s.cfg.Job, positions, part, time.Now())
+	d := state.Next(s.claim.Last(), s.claim.Epoch(), s.key.Store, s.run, s.cfg.Job, positions, part, time.Now())
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("checkpoint %d was not decided: %w", d.Number, err)
 	}
@@ -233,7 +234,7 @@ func (s *Sink) decide(ctx context.Context, d state.Decision) error {
 		case err == nil:
 			return nil
 		case isFenced(err):
-			held.fenced(s.key)
+			process.Jobs.Fenced(s.key)
 			return fmt.Errorf("decision %d of job %s: %w", d.Number, s.cfg.Job, err)
 		case errors.Is(err, state.ErrRefused), errors.Is(err, state.ErrUnreadable):
 			return fmt.Errorf("decision %d of job %s is not stored: %w", d.Number, s.cfg.Job, err)
@@ -299,7 +300,7 @@ func (s *Sink) countCheckpoint(why Reason) {
 // done ends a call of the sink.
 func (s *Sink) done(err error) error {
 	if isFenced(err) {
-		held.fenced(s.key)
+		process.Jobs.Fenced(s.key)
 	}
 	return s.leave(err)
 }
@@ -315,7 +316,7 @@ func (s *Sink) Close() error {
 		return nil
 	}
 	err := s.release()
-	held.release(s.key, s.failed)
+	letGo(s.key, s.failed)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -279,10 +280,11 @@ func TestPositionTooLongIsRefused(t *testing.T) {
 func TestConfigProblemsComeAllAtOnce(t *testing.T) {
 	_, err := Open(t.Context(), Config{
 		Job: "Orders'", MaxPending: -1, BatchRows: -5, DetachWait: time.Millisecond, TimeZone: "Mars/Olympus", FlushInterval: -1,
+		Source: strings.Repeat("s", 5000), LedgerDatabase: "MySQL",
 	})
 	var problems *ConfigError
 	require.ErrorAs(t, err, &problems)
-	for _, want := range []string{"Job", "DSN", "Store", "Start", "Tables", "MaxPending", "BatchRows", "DetachWait", "TimeZone", "FlushInterval"} {
+	for _, want := range []string{"Job", "DSN", "Store", "Start", "Tables", "MaxPending", "BatchRows", "DetachWait", "TimeZone", "FlushInterval", "Source", "LedgerDatabase"} {
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/xasink/xasink/internal/servertest"
+	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/xa"
 )
 
@@ -41,7 +42,7 @@ func (g *target) exec(query string) {
 // load is the catalog of tables, which have no problems.
 func (g *target) load(tables ...Table) *catalog {
 	g.t.Helper()
-	c, err := loadTables(g.t.Context(), g.db, g.can, tables, g.zone)
+	c, err := loadTables(g.t.Context(), g.db, g.can, ledger.Ledger{}, tables, g.zone)
 	require.NoError(g.t, err)
 	return c
 }
@@ -49,7 +50,7 @@ func (g *target) load(tables ...Table) *catalog {
 // problems are what loadTables finds wrong with tables.
 func (g *target) problems(tables ...Table) []string {
 	g.t.Helper()
-	_, err := loadTables(g.t.Context(), g.db, g.can, tables, g.zone)
+	_, err := loadTables(g.t.Context(), g.db, g.can, ledger.Ledger{}, tables, g.zone)
 	var all *ConfigError
 	require.ErrorAs(g.t, err, &all)
 	return all.Problems

@@ -25,7 +25,7 @@ type Writer interface {
 	// Recover settles what earlier owners left, under a claim that the store has just given. decisions is the claim's
 	// history, oldest first, empty for a new job. An error leaves a state from which the next opening goes on.
 	Recover(ctx context.Context, owner recovery.Owner, decisions []state.Decision) (recovery.Report, error)
-	// Batch is an empty batch for Write.
+	// Batch is an empty batch for Write. Recover comes first.
 	Batch() *Batch
 	// Write sends the rows of b, all or, with ErrNeedsCheckpoint, none of them. It takes b: but for ErrNeedsCheckpoint,
 	// after which the same b is given again, the caller may not use it afterwards. ctx bounds the statements; one that
@@ -56,7 +56,8 @@ type Writer interface {
 }
 
 // NewWriter connects to the server, probes it and checks configuration and tables; all problems are in one error. It
-// changes nothing on the server and sends no XA verb but XA RECOVER.
+// changes nothing on the server and sends no XA verb but XA RECOVER. A table that a metadata lock keeps from being looked
+// at is looked at again at the end of Recover, which may have freed it.
 func NewWriter(ctx context.Context, cfg WriterConfig) (Writer, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -67,13 +68,9 @@ func NewWriter(ctx context.Context, cfg WriterConfig) (Writer, error) {
 		return nil, err
 	}
 	if cfg.Mode == AtLeastOnce {
-		return newAtLeastOnce(base), nil
+		return &atLeastOnce{connection: base}, nil
 	}
-	w, err := newExactlyOnce(base)
-	if err != nil {
-		return nil, base.closeServer(err)
-	}
-	return w, nil
+	return &exactlyOnce{connection: base}, nil
 }
 
 // guard detects calls by two goroutines at a time, and remembers the first error.

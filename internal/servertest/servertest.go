@@ -179,37 +179,54 @@ func (s Server) rollBack(t testing.TB, db *sql.DB, job string) {
 	require.Fail(t, "branches of the job are left on the server", job)
 }
 
-// Sessions are the sessions in a database. SHOW PROCESSLIST gives them also while a session of another test executes a
+// Process is a session as SHOW FULL PROCESSLIST shows it.
+type Process struct {
+	ID                    uint64
+	Database, State, Info string
+}
+
+// Processes are the server's sessions. SHOW PROCESSLIST gives them also while a session of another test executes a
 // statement with characters of four bytes, for which MySQL refuses information_schema.PROCESSLIST (3854).
-func Sessions(t testing.TB, db *sql.DB, database string) (ids []uint64) {
+func Processes(t testing.TB, db *sql.DB) (list []Process) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	rows, err := db.QueryContext(ctx, "SHOW PROCESSLIST")
+	rows, err := db.QueryContext(ctx, "SHOW FULL PROCESSLIST")
 	require.NoError(t, err)
 	defer func() { _ = rows.Close() }()
 	columns, err := rows.Columns()
 	require.NoError(t, err)
 	var id uint64
-	var in sql.NullString
+	texts := map[string]*sql.NullString{"db": {}, "State": {}, "Info": {}}
 	into := make([]any, len(columns))
 	for i, column := range columns {
-		switch column {
-		case "Id":
+		switch {
+		case column == "Id":
 			into[i] = &id
-		case "db":
-			into[i] = &in
+		case texts[column] != nil:
+			into[i] = texts[column]
 		default:
 			into[i] = new(sql.RawBytes)
 		}
 	}
 	for rows.Next() {
 		require.NoError(t, rows.Scan(into...))
-		if in.String == database {
-			ids = append(ids, id)
-		}
+		list = append(list, Process{
+			ID: id, Database: texts["db"].String, State: texts["State"].String, Info: texts["Info"].String,
+		})
 	}
 	require.NoError(t, rows.Err())
+	return list
+}
+
+// Sessions are the numbers of the sessions in a database.
+func Sessions(t testing.TB, db *sql.DB, database string) (ids []uint64) {
+	t.Helper()
+	for _, p := range Processes(t, db) {
+		if p.Database == database {
+			ids = append(ids, p.ID)
+		}
+	}
 	return ids
 }
 
