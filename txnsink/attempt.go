@@ -72,6 +72,8 @@ func (w *exactlyOnce) begin(ctx context.Context, l *lane, protect bool) error {
 type lockWaitError struct {
 	table, keys    string
 	database, base string // of the table, for the server's catalog
+	lane           uint32 // that waited
+	blocker        string // who held the lock, where it was asked before the Write was undone
 	err            error
 }
 
@@ -86,10 +88,13 @@ func (w *exactlyOnce) send(ctx context.Context, b *Batch, l *lane, protected boo
 	return w.encoder.statements(b, l.index(), func(s statement) error {
 		n, err := l.session.Exec(ctx, s.sql)
 		for tries := 0; errors.Is(err, xa.ErrLockWait); tries++ {
-			wait := &lockWaitError{database: s.table.database, base: s.table.base, err: err}
+			wait := &lockWaitError{database: s.table.database, base: s.table.base, lane: l.number, err: err}
 			wait.table, wait.keys = s.blocked(b)
 			w.met(wait, protected)
 			if protected {
+				if w.lockWaits > 0 {
+					wait.blocker = w.blocker(ctx, wait)
+				}
 				return wait
 			}
 			if tries > 0 || w.lockWaits > 0 {
@@ -163,7 +168,7 @@ func (w *exactlyOnce) needs(why Reason) error {
 }
 
 func (w *exactlyOnce) blockedError(ctx context.Context, wait *lockWaitError) error {
-	return &BlockedError{Table: wait.table, Keys: wait.keys, Blocker: w.blocker(ctx, wait), Err: wait.err}
+	return &BlockedError{Table: wait.table, Keys: wait.keys, Blocker: or(wait.blocker, w.blocker(ctx, wait)), Err: wait.err}
 }
 
 // poisoned rolls back the open branches of the touched lanes, so that their locks are free before the caller closes,

@@ -19,13 +19,19 @@ const (
 // not. MySQL tells it by table, in performance_schema; MariaDB only tells which transactions hold row locks at all. No
 // connection is a prepared branch whose session is gone (server-facts.md, 5). MySQL refuses a read of innodb_trx (3854)
 // while any statement on the server holds a character of four bytes, so that it is asked a few times.
+//
+// Where no stranger is seen and another lane is part of the Write, that lane is named: a trigger or a cascade of one
+// table may write rows of the other.
 func (w *exactlyOnce) blocker(ctx context.Context, wait *lockWaitError) string {
 	ctx, cancel := context.WithTimeout(ctx, blockerTimeout)
 	defer cancel()
 	for {
 		holders, err := w.holders(ctx, wait)
 		if err == nil {
-			return describeHolders(holders)
+			if len(holders) > 0 {
+				return describeHolders(holders)
+			}
+			return w.ownLanes(wait)
 		}
 		select {
 		case <-ctx.Done():
@@ -33,6 +39,22 @@ func (w *exactlyOnce) blocker(ctx context.Context, wait *lockWaitError) string {
 		case <-time.After(blockerPause):
 		}
 	}
+}
+
+// ownLanes names the lanes that hold rows beside the one that waits; "" if there is none.
+func (w *exactlyOnce) ownLanes(wait *lockWaitError) string {
+	var names []string
+	for _, l := range w.touched {
+		if l.open && l.rows > 0 && l.number != wait.lane {
+			names = append(names, l.names())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("nobody else is seen, and the same Write holds rows of %s in another branch: a trigger or a cascade may make "+
+		"the tables meet; write them in different Writes, or give this user TRIGGER on them, so that one branch holds them",
+		strings.Join(names, ", "))
 }
 
 // lockHolder is a transaction that holds row locks, other than the writer's own.

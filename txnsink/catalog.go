@@ -38,6 +38,10 @@ func loadTables(ctx context.Context, q xa.Queryer, can xa.Abilities, own ledger.
 	if l.edges, err = readForeignKeys(ctx, q); err != nil {
 		return nil, err
 	}
+	if l.triggers, err = readTriggers(ctx, q); err != nil {
+		return nil, err
+	}
+	l.edges = append(l.edges, tiesOf(l.triggers, l.names(tables))...)
 	c := &catalog{
 		byName: map[string]*table{}, zone: zone, fixed: hasOneOffset(zone),
 		keepsZero: session.has("NO_AUTO_VALUE_ON_ZERO"), maxPacket: can.MaxPacket,

@@ -170,18 +170,26 @@ func TestForeignKeysAndTriggersAreSeen(t *testing.T) {
 			"CREATE TABLE watched (id INT PRIMARY KEY)",
 			"CREATE TRIGGER w AFTER INSERT ON watched FOR EACH ROW SET @x = 1",
 			"CREATE TABLE alone (id INT PRIMARY KEY)",
+			"CREATE TABLE counted (id INT PRIMARY KEY)",
+			"CREATE TABLE counts (n INT PRIMARY KEY)",
+			"CREATE TRIGGER k AFTER INSERT ON counted FOR EACH ROW INSERT INTO hidden VALUES (NEW.id)",
+			"CREATE TABLE hidden (id INT PRIMARY KEY)",
+			"CREATE TRIGGER h AFTER INSERT ON hidden FOR EACH ROW UPDATE counts SET n = n + 1",
 		} {
 			g.exec(ddl)
 		}
 		t.Cleanup(func() { g.exec("DROP TABLE `lines`, `" + other + "`.articles") }) // the databases are dropped one by one
-		c := g.load(Table{Name: "alone"}, Table{Name: "makers"}, Table{Name: "watched"}, Table{Name: "tree"}, Table{Name: "lines"})
+		c := g.load(Table{Name: "alone"}, Table{Name: "makers"}, Table{Name: "watched"}, Table{Name: "tree"}, Table{Name: "lines"},
+			Table{Name: "counted"}, Table{Name: "counts"})
 		lane := func(name string) int { return c.byName[name].lane }
-		require.Len(t, c.lanes, 4)
+		require.Len(t, c.lanes, 5)
+		require.Equal(t, lane("counted"), lane("counts"), "tied by the trigger of a table that is not written")
 		require.Equal(t, lane("makers"), lane("lines"), "tied through a table that is not written, in another database")
-		for name, splittable := range map[string]bool{"alone": true, "makers": false, "watched": false, "tree": false, "lines": false} {
+		for name, splittable := range map[string]bool{"alone": true, "makers": false, "watched": false, "tree": false, "lines": false,
+			"counted": false, "counts": false} {
 			require.Equal(t, splittable, c.byName[name].splittable, name)
 			require.True(t, c.byName[name].insertOnly)
-			require.Equal(t, name == "watched", c.byName[name].triggers, name)
+			require.Equal(t, name == "watched" || name == "counted", c.byName[name].triggers, name)
 		}
 		require.Equal(t, []string{other + ".articles", g.database + ".lines"}, c.byName["makers"].references)
 		require.Empty(t, c.byName["tree"].references)

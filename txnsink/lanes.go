@@ -1,7 +1,7 @@
 package txnsink
 
-// lanesOf deals tables to lanes: one lane a table, but tables that foreign keys tie, directly or through other tables,
-// share one. Lanes, and the tables in them, are in the order of the configuration. It sets each table's lane.
+// lanesOf deals tables to lanes: one lane a table, but tables that foreign keys or triggers tie, directly or through other
+// tables, share one. Lanes, and the tables in them, are in the order of the configuration. It sets each table's lane.
 func lanesOf(tables []*table) [][]*table {
 	var lanes [][]*table
 	laneOf := map[string]int{} // by every table that the lane's tables are tied to
@@ -20,7 +20,7 @@ func lanesOf(tables []*table) [][]*table {
 	return lanes
 }
 
-// edge is a foreign key: the tables at both ends, as database.table.
+// edge is a foreign key, or a trigger on child that writes parent: the tables at both ends, as database.table.
 type edge struct{ child, parent string }
 
 // tiedTo are the tables that edges tie to name, directly or through others, in the order in which they are reached;

@@ -19,6 +19,7 @@ type loader struct {
 	session  session
 	ledger   ledger.Ledger
 	edges    []edge
+	triggers []trigger
 	seen     map[string]string // by full name the name under which a table was declared
 	problems []string
 }
@@ -74,9 +75,7 @@ func (l *loader) read(ctx context.Context, index int, declared Table) (*table, e
 	if err != nil {
 		return nil, err
 	}
-	if t.triggers, err = hasTriggers(ctx, l.q, t); err != nil {
-		return nil, err
-	}
+	t.triggers = slices.ContainsFunc(l.triggers, func(on trigger) bool { return on.table == t.fullName() })
 	if !l.choose(t, declared, all, indexes) {
 		return nil, nil
 	}
@@ -84,6 +83,25 @@ func (l *loader) read(ctx context.Context, index int, declared Table) (*table, e
 		return nil, err
 	}
 	return t, nil
+}
+
+// names are the full names of the declared tables, and of those that have triggers.
+func (l *loader) names(tables []Table) []string {
+	var names []string
+	for _, t := range tables {
+		if !strings.Contains(t.Name, ".") {
+			t.Name = l.session.database + "." + t.Name
+		}
+		if l.session.foldNames {
+			t.Name = strings.ToLower(t.Name)
+		}
+		names = append(names, t.Name)
+	}
+	for _, t := range l.triggers {
+		names = append(names, t.table)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // first tells whether t is declared for the first time.

@@ -68,11 +68,11 @@ type table struct {
 	keyAt      []int    // for each key column its position in columns, -1 if it is not written
 	uniqueKeys int      // the primary key included
 
-	references []string // tables that foreign keys of either direction tie to it, directly or through others, as database.table
-	foreign    bool     // it has a foreign key, of either direction, itself included
+	references []string // tables that foreign keys or triggers of either direction tie to it, directly or through others, as database.table
+	foreign    bool     // it has a foreign key, of either direction, itself included, or a trigger of another table may write it
 	triggers   bool     // it has triggers that this user may see
 	insertOnly bool     // only Insert is declared
-	splittable bool     // insertOnly, no foreign key in either direction, no triggers
+	splittable bool     // insertOnly, neither foreign nor triggers
 
 	unique []uniqueKey
 
