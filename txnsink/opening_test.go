@@ -1,8 +1,10 @@
 package txnsink
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -266,4 +268,60 @@ func TestAtLeastOnceWarnsOfTablesThatRepeatsHarm(t *testing.T) {
 	require.Contains(t, log.String(), "table=totals because=\"what is repeated after a failure is added twice")
 	require.Contains(t, log.String(), "table=bare because=\"an insert that is repeated after a failure is in the table twice")
 	require.NotContains(t, log.String(), "table=orders")
+}
+
+// A file whose newest meta page is damaged is one decision older than the job: where that decision's branches are
+// committed, their proof rows tell it.
+func TestDamagedMetaPageIsAnOldStoreWhereTheLedgerKnowsMore(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, server servertest.Server) {
+		t.Parallel()
+		r := newRig(t, server)
+		path := filepath.Join(t.TempDir(), "job.state")
+		begin := func(do func()) {
+			store, err := state.OpenFile(path, r.job, state.FileOptions{})
+			require.NoError(t, err)
+			r.change = func(c *Config) { c.Store = store }
+			do()
+			require.NoError(t, store.Close())
+		}
+		begin(func() {
+			s, err := Open(t.Context(), r.config())
+			require.NoError(t, err)
+			require.NoError(t, run(t.Context(), s, 6, 2, 2))
+			require.NoError(t, s.Close())
+		})
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		damaged := bytes.Clone(content)
+		newest := newestMeta(content)
+		damaged[newest+20] ^= 0xff
+		require.NoError(t, os.WriteFile(path, damaged, 0o600))
+		begin(func() {
+			_, err := Open(t.Context(), r.config())
+			var stop *recovery.Stop
+			require.ErrorAs(t, err, &stop)
+			require.Equal(t, recovery.StopStoreBehind, stop.Kind)
+		})
+		r.verify(6)
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		begin(func() {
+			s, err := Open(t.Context(), r.config())
+			require.NoError(t, err)
+			require.NoError(t, run(t.Context(), s, 9, 2, 2))
+			require.NoError(t, errors.Join(s.Finish(t.Context()), s.Close()))
+		})
+		r.verify(9)
+	})
+}
+
+// newestMeta is where the newer of a bbolt file's two meta pages begins: behind a page header of 16 bytes are the page
+// size, at 8, and the transaction's number, at 48.
+func newestMeta(file []byte) int {
+	const header = 16
+	size := int(binary.NativeEndian.Uint32(file[header+8:]))
+	number := func(page int) uint64 { return binary.NativeEndian.Uint64(file[page*size+header+48:]) }
+	if number(1) > number(0) {
+		return size + header
+	}
+	return header
 }
