@@ -35,9 +35,9 @@ func (sc *scope) aggregate(x syntax.Call) (compiled, error) {
 		if err != nil {
 			return compiled{}, err
 		}
-		a.of, a.fold = arg.eval, !arg.col || arg.kind.IgnoresCase()
+		a.of, a.fold = arg.eval, arg.kind == nil || arg.kind.IgnoresCase()
 		if x.Name == "MIN" || x.Name == "MAX" {
-			out.kind, out.col = arg.kind, arg.col
+			out.kind = arg.kind
 		}
 	}
 	at := len(*sc.totals)

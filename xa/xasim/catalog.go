@@ -33,12 +33,13 @@ type table struct {
 	nextRow        uint64 // names rows of a table without a primary key
 	nextAuto       uint64
 	writer         *session // holds LOCK TABLES … WRITE
+	named          []slot   // slots of the columns, nil until they are asked for
 }
 
 // column is one column.
 type column struct {
 	name       string
-	kind       datum.Type
+	kind       *datum.Type // never changed
 	nullable   bool
 	hasDefault bool
 	value      datum.Value // the default
@@ -70,11 +71,14 @@ func (t *table) key(i *index, r row) (key string, null bool) {
 	return string(b), null
 }
 
+// rowNumbers is the type of the keys of rows without a primary key.
+var rowNumbers = datum.NewType("bigint")
+
 // rowKey names r in t.rows.
 func (t *table) rowKey(r row) string {
 	if len(t.primary.at) == 0 {
 		t.nextRow++
-		return string(datum.Type{Name: "bigint"}.AppendKey(nil, datum.Uint64(t.nextRow)))
+		return string(rowNumbers.AppendKey(nil, datum.Uint64(t.nextRow)))
 	}
 	key, _ := t.key(t.primary, r)
 	return key
@@ -172,6 +176,7 @@ func (s *session) dropDatabase(d *syntax.DropDatabase) (int64, error) {
 	if s.lacks(Create) {
 		return 0, failure(1044, "42000", "Access denied for user '%s'@'%%' to database '%s'", s.account.User, d.Name)
 	}
+	defer srv.redefined()
 	n := len(have.tables)
 	for _, name := range slices.Sorted(maps.Keys(have.tables)) {
 		if err := s.alone(have.tables[name], func() error { delete(have.tables, name); return nil }); err != nil {
@@ -179,7 +184,6 @@ func (s *session) dropDatabase(d *syntax.DropDatabase) (int64, error) {
 		}
 	}
 	delete(srv.databases, d.Name)
-	srv.forgetJournal()
 	if s.database == d.Name {
 		s.database = ""
 	}
@@ -187,6 +191,7 @@ func (s *session) dropDatabase(d *syntax.DropDatabase) (int64, error) {
 }
 
 func (s *session) dropTable(d *syntax.DropTable) error {
+	defer s.server.redefined()
 	for _, n := range d.Tables {
 		t, err := s.find(n)
 		if err != nil {
@@ -206,7 +211,6 @@ func (s *session) dropTable(d *syntax.DropTable) error {
 			return err
 		}
 	}
-	s.server.forgetJournal()
 	return nil
 }
 
@@ -225,7 +229,7 @@ func (s *session) truncate(c *syntax.TruncateTable) error {
 		}
 		return nil
 	})
-	s.server.forgetJournal()
+	s.server.redefined()
 	return err
 }
 

@@ -35,7 +35,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{session: s}, nil
+	return &conn{session: s, reply: make(chan reply, 1)}, nil
 }
 
 // Driver is there because database/sql wants one; it opens nothing.
@@ -52,7 +52,8 @@ func (nothing) Open(string) (driver.Conn, error) {
 type conn struct {
 	session *session
 	closed  atomic.Bool
-	open    *rows // whose rows are not all read
+	reply   chan reply // to the one statement that is under way; one that is given up closes the connection
+	open    *rows      // whose rows are not all read
 }
 
 var (
@@ -83,7 +84,7 @@ func (c *conn) do(ctx context.Context, text string, args []driver.NamedValue) (*
 	if c.session.server.tooLong(text) {
 		return nil, mysql.ErrPktTooLarge
 	}
-	m := &command{text: text, args: values, reply: make(chan reply, 1)}
+	m := &command{text: text, args: values, reply: c.reply}
 	select {
 	case c.session.requests <- m:
 	case <-c.session.gone:
@@ -152,7 +153,6 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if len(r.rows) > 0 {
 		c.open = out
 	}
-	out.stop = context.AfterFunc(ctx, c.hangUp)
 	return out, nil
 }
 
@@ -282,23 +282,24 @@ func (r *result) LastInsertId() (int64, error) { return int64(r.insertID), nil }
 // RowsAffected counts as the server does.
 func (r *result) RowsAffected() (int64, error) { return r.affected, nil }
 
-// rows are the rows of a result.
+// rows are the rows of a result. A context that ends before they are all read closes the connection, as soon as
+// somebody looks: database/sql does at once.
 type rows struct {
 	conn   *conn
 	ctx    context.Context
 	result *result
 	next   int
-	stop   func() bool
 }
 
 func (r *rows) Columns() []string { return r.result.columns }
 
 func (r *rows) Close() error {
-	if r.conn.open == r {
-		r.conn.open = nil
+	if r.conn.open != r {
+		return nil
 	}
-	if r.stop != nil {
-		r.stop()
+	r.conn.open = nil
+	if r.ctx.Err() != nil {
+		r.conn.hangUp()
 	}
 	return nil
 }
@@ -308,10 +309,10 @@ func (r *rows) Next(into []driver.Value) error {
 		if r.conn.open == r {
 			r.conn.open = nil
 		}
-		r.stop()
 		return io.EOF
 	}
 	if err := r.ctx.Err(); err != nil {
+		r.conn.hangUp()
 		return err
 	}
 	for i, v := range r.result.rows[r.next] {

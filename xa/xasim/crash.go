@@ -57,8 +57,8 @@ func (srv *Server) addJournal(e entry) {
 	srv.journal = append(srv.journal, e)
 }
 
-// forgetJournal is for a change of a table's definition.
-func (srv *Server) forgetJournal() { srv.journal = nil }
+// redefined is for a change of a table's definition: nothing from before it can be taken back, and views are read anew.
+func (srv *Server) redefined() { srv.journal, srv.views = nil, nil }
 
 // Kill ends the server at once, as by SIGKILL: every session is gone, open branches are rolled back, what is prepared
 // or committed stays.

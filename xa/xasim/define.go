@@ -39,7 +39,7 @@ func (s *session) createTable(c *syntax.CreateTable) error {
 		return err
 	}
 	d.tables[t.name] = t
-	srv.forgetJournal()
+	srv.redefined()
 	return nil
 }
 
@@ -179,10 +179,11 @@ func isNow(x syntax.Expr) bool {
 }
 
 // columnType is a column's type as the server has it.
-func (k Kind) columnType(def syntax.TypeDef, charset, collate string) (datum.Type, error) {
-	t := datum.Type{Name: def.Name, Unsigned: def.Unsigned, Members: def.Members}
+func (k Kind) columnType(def syntax.TypeDef, charset, collate string) (*datum.Type, error) {
+	t := datum.NewType(def.Name)
+	t.Unsigned, t.Members = def.Unsigned, def.Members
 	if !datum.Known(def.Name) {
-		return t, unsupported("columns of type "+def.Name, def.Name)
+		return &t, unsupported("columns of type "+def.Name, def.Name)
 	}
 	arg := func(i, standard int) int {
 		if i < len(def.Args) {
@@ -197,30 +198,31 @@ func (k Kind) columnType(def syntax.TypeDef, charset, collate string) (datum.Typ
 		t.Length = arg(0, 1)
 	case "varchar", "varbinary":
 		if len(def.Args) != 1 {
-			return t, k.errSyntax("")
+			return &t, k.errSyntax("")
 		}
 		t.Length = def.Args[0]
 	case "tinyint":
 		t.Length = arg(0, 0)
 	case "datetime", "timestamp", "time":
 		if t.Fraction = arg(0, 0); t.Fraction > 6 {
-			return t, failure(1426, "42000", "Too-big precision %d specified for column. Maximum is 6.", t.Fraction)
+			return &t, failure(1426, "42000", "Too-big precision %d specified for column. Maximum is 6.", t.Fraction)
 		}
 	case "json":
 		if k.mariadb {
-			t.Name, t.JSON, charset, collate = "longtext", true, "utf8mb4", "utf8mb4_bin"
+			t = datum.NewType("longtext")
+			t.JSON, charset, collate = true, "utf8mb4", "utf8mb4_bin"
 		}
 	}
 	if t.Textual() {
 		var err error
 		if t.Charset, t.Collate, err = k.order(def.Charset, def.Collation, charset, collate); err != nil {
-			return t, err
+			return &t, err
 		}
 		if t.JSON {
 			t.Charset, t.Collate = charset, collate
 		}
 	}
-	return t, nil
+	return &t, nil
 }
 
 // storing is what keeping a value depends on.
@@ -248,7 +250,7 @@ func (s *session) alterTable(a *syntax.AlterTable) error {
 		}
 		return nil
 	})
-	s.server.forgetJournal()
+	s.server.redefined()
 	return err
 }
 
@@ -281,7 +283,7 @@ func (s *session) addColumn(t *table, d *database, add syntax.AddColumn) error {
 	case !c.hasDefault && !c.nullable:
 		value = implied(c.kind)
 	}
-	t.columns = slices.Insert(t.columns, at, c)
+	t.columns, t.named = slices.Insert(t.columns, at, c), nil
 	for _, i := range slices.Concat([]*index{t.primary}, t.unique, t.plain) {
 		for n := range i.at {
 			if i.at[n] >= at {
@@ -299,7 +301,7 @@ func (s *session) addColumn(t *table, d *database, add syntax.AddColumn) error {
 }
 
 // implied is what old rows get in a new column that is NOT NULL and has no default.
-func implied(t datum.Type) datum.Value {
+func implied(t *datum.Type) datum.Value {
 	for _, zero := range []datum.Value{datum.Int64(0), datum.String(""), datum.String("0000-00-00")} {
 		if v, problem := t.Store(zero, datum.Options{}); problem == nil {
 			return v

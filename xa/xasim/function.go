@@ -102,7 +102,7 @@ func (sc *scope) given(x syntax.Call) (compiled, error) {
 		return compiled{}, sc.session.server.kind.errNoColumn(c.Name, "field list")
 	}
 	kind := sc.table.columns[at].kind
-	return compiled{kind: kind, col: true, eval: func(f *frame) (datum.Value, error) {
+	return compiled{kind: kind, eval: func(f *frame) (datum.Value, error) {
 		if kind.IsTimestamp() {
 			return f.session.shown(f.given[at]), nil
 		}
@@ -153,7 +153,7 @@ func currentDatabase(f *frame, _ []datum.Value) (datum.Value, error) {
 }
 
 // now is the time in UTC as a column of type t has it.
-func (s *session) now(t datum.Type) string { return datum.FormatTime(time.Now().UTC(), t.Fraction) }
+func (s *session) now(t *datum.Type) string { return datum.FormatTime(time.Now().UTC(), t.Fraction) }
 
 func clock(local bool) func(*frame, []datum.Value) (datum.Value, error) {
 	return func(f *frame, args []datum.Value) (datum.Value, error) {

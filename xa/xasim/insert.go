@@ -296,7 +296,7 @@ func (s *session) store(tbl *table, c *column, v datum.Value, number int) (datum
 }
 
 // incoming is v as it is stored: a TIMESTAMP comes in the session's time zone.
-func (s *session) incoming(kind datum.Type, v datum.Value) datum.Value {
+func (s *session) incoming(kind *datum.Type, v datum.Value) datum.Value {
 	if !kind.IsTimestamp() || v.IsNull() || v.IsNumber() {
 		return v
 	}

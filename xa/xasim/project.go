@@ -26,7 +26,7 @@ func (s *session) grouped(f *frame, found [][]datum.Value, group []compiled, tot
 				return nil, err
 			}
 			text := v.Text()
-			if !g.col || g.kind.IgnoresCase() {
+			if g.kind == nil || g.kind.IgnoresCase() {
 				text = datum.Fold(text)
 			}
 			key = append(append(key, byte(v.Kind)), text...)
@@ -82,7 +82,7 @@ func project(frames []frame, fields []field, order []orderBy) ([][]datum.Value, 
 	}
 	slices.SortStableFunc(lines, func(a, b line) int {
 		for n, o := range order {
-			c := compareNulls(a.by[n], b.by[n], !o.col || o.kind.IgnoresCase())
+			c := compareNulls(a.by[n], b.by[n], o.kind == nil || o.kind.IgnoresCase())
 			if o.desc {
 				c = -c
 			}

@@ -12,45 +12,27 @@ import (
 type source struct {
 	slots []slot
 	rows  [][]datum.Value
-	on    value
-	left  bool
+	table *table // nil for what is made anew for each statement
 }
 
 // query executes a SELECT. t is the transaction in which it reads and locks.
 func (s *session) query(t *transaction, q *syntax.Select, c *command) (*result, error) {
-	sc := &scope{session: s, clause: "field list", text: c.text}
-	sources, err := s.sources(t, q, c, sc)
+	sources, err := s.sources(t, q, c)
 	if err != nil {
 		return nil, err
 	}
-	totals := []aggregate{}
-	sc.totals = &totals
-	fields, columns, err := s.fields(q, sc)
-	if err != nil {
-		return nil, err
-	}
-	order, err := s.order(q, sc, fields)
-	if err != nil {
-		return nil, err
-	}
-	sc.totals = nil
-	where, err := sc.where(q.Where)
-	if err != nil {
-		return nil, err
-	}
-	sc.clause = "group statement"
-	group, err := sc.all(q.Group)
+	p, err := s.planFor(q, sources, c)
 	if err != nil {
 		return nil, err
 	}
 	f := &frame{session: s, args: c.args}
-	found, err := join(f, sources, where)
+	found, err := join(f, q, sources, p)
 	if err != nil {
 		return nil, err
 	}
 	frames := make([]frame, 0, len(found))
-	if len(totals) > 0 || len(group) > 0 {
-		if frames, err = s.grouped(f, found, group, totals, len(sc.slots)); err != nil {
+	if len(p.totals) > 0 || len(p.group) > 0 {
+		if frames, err = s.grouped(f, found, p.group, p.totals, p.width); err != nil {
 			return nil, err
 		}
 	} else {
@@ -58,7 +40,7 @@ func (s *session) query(t *transaction, q *syntax.Select, c *command) (*result, 
 			frames = append(frames, frame{session: s, args: c.args, values: values})
 		}
 	}
-	out, err := project(frames, fields, order)
+	out, err := project(frames, p.fields, p.order)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +50,72 @@ func (s *session) query(t *transaction, q *syntax.Select, c *command) (*result, 
 	if out, err = s.cut(q, out, c); err != nil {
 		return nil, err
 	}
-	return &result{columns: columns, rows: out}, nil
+	return &result{columns: p.columns, rows: out}, nil
+}
+
+// plan is a query whose names are places in a frame. It is never changed, and knows nothing of one session.
+type plan struct {
+	fields  []field
+	columns []string // names of the fields
+	on      []value  // one a source, nil where there is none
+	where   value    // nil: none
+	order   []orderBy
+	group   []compiled
+	totals  []aggregate
+	width   int // slots of all sources
+}
+
+// planFor compiles q. A query without tables of users has the same plan on every server of a kind.
+func (s *session) planFor(q *syntax.Select, sources []source, c *command) (*plan, error) {
+	lasting := !slices.ContainsFunc(sources, func(src source) bool { return src.table != nil })
+	if lasting {
+		if known, ok := q.Plans.Load(s.server.kind); ok {
+			return known.(*plan), nil
+		}
+	}
+	p, err := s.compileQuery(q, sources, c)
+	if err == nil && lasting {
+		q.Plans.Store(s.server.kind, p)
+	}
+	return p, err
+}
+
+func (s *session) compileQuery(q *syntax.Select, sources []source, c *command) (*plan, error) {
+	p := &plan{}
+	sc := &scope{session: s, text: c.text}
+	for i, src := range sources {
+		if len(sc.slots) == 0 {
+			sc.slots = slices.Clip(src.slots)
+		} else {
+			sc.slots = append(sc.slots, src.slots...)
+		}
+		var on value
+		if x := q.From[i].On; x != nil {
+			sc.clause = "on clause"
+			compiled, err := sc.compile(x)
+			if err != nil {
+				return nil, err
+			}
+			on = compiled.eval
+		}
+		p.on = append(p.on, on)
+	}
+	sc.clause, sc.totals = "field list", &p.totals
+	p.width = len(sc.slots)
+	var err error
+	if p.fields, p.columns, err = s.fields(q, sc); err != nil {
+		return nil, err
+	}
+	if p.order, err = s.order(q, sc, p.fields); err != nil {
+		return nil, err
+	}
+	sc.totals = nil
+	if p.where, err = sc.where(q.Where); err != nil {
+		return nil, err
+	}
+	sc.clause = "group statement"
+	p.group, err = sc.all(q.Group)
+	return p, err
 }
 
 // where compiles a condition; none is always true.
@@ -83,30 +130,17 @@ func (sc *scope) where(x syntax.Expr) (value, error) {
 	return w.eval, err
 }
 
-// sources reads FROM into rows, and its columns into sc.
-func (s *session) sources(t *transaction, q *syntax.Select, c *command, sc *scope) ([]source, error) {
-	var list []source
-	for _, from := range q.From {
-		src, err := s.source(t, q, from, c)
-		if err != nil {
+// sources reads FROM into rows.
+func (s *session) sources(t *transaction, q *syntax.Select, c *command) ([]source, error) {
+	if len(q.From) == 0 {
+		return nil, nil
+	}
+	list := make([]source, len(q.From))
+	for i, from := range q.From {
+		var err error
+		if list[i], err = s.source(t, q, from, c); err != nil {
 			return nil, err
 		}
-		if len(sc.slots) == 0 {
-			sc.slots = slices.Clip(src.slots)
-		} else {
-			sc.slots = append(sc.slots, src.slots...)
-		}
-		src.left = from.Left
-		if from.On != nil {
-			sc.clause = "on clause"
-			on, err := sc.compile(from.On)
-			if err != nil {
-				return nil, err
-			}
-			src.on = on.eval
-			sc.clause = "field list"
-		}
-		list = append(list, src)
 	}
 	return list, nil
 }
@@ -127,6 +161,7 @@ func (s *session) source(t *transaction, q *syntax.Select, from syntax.Source, c
 		if err != nil {
 			return source{}, err
 		}
+		virtual.slots = slices.Clone(virtual.slots)
 		for i := range virtual.slots {
 			virtual.slots[i].table = or(from.As, from.Table.Name)
 		}
@@ -142,7 +177,7 @@ func (s *session) source(t *transaction, q *syntax.Select, from syntax.Source, c
 	if err := s.use(t, tbl); err != nil {
 		return source{}, err
 	}
-	src := source{slots: tbl.slots(from.As)}
+	src := source{slots: tbl.slots(from.As), table: tbl}
 	var where syntax.Expr
 	if len(q.From) == 1 {
 		where = q.Where
@@ -160,19 +195,26 @@ func (s *session) source(t *transaction, q *syntax.Select, from syntax.Source, c
 	}
 }
 
-// slots are tbl's columns, under the name that the statement gives it.
+// slots are tbl's columns, under the name that the statement gives it. They are not to be changed.
 func (t *table) slots(as string) []slot {
+	if as == "" && t.named != nil {
+		return t.named
+	}
 	list := make([]slot, len(t.columns))
-	for i, c := range t.columns {
-		list[i] = slot{database: t.database, table: or(as, t.name), name: c.name, kind: c.kind, known: true}
+	for i := range t.columns {
+		c := &t.columns[i]
+		list[i] = slot{database: t.database, table: or(as, t.name), name: c.name, kind: c.kind}
+	}
+	if as == "" {
+		t.named = list
 	}
 	return list
 }
 
 // join combines the rows of all sources, and keeps those that where holds for.
-func join(f *frame, sources []source, where value) ([][]datum.Value, error) {
+func join(f *frame, q *syntax.Select, sources []source, p *plan) ([][]datum.Value, error) {
 	found := [][]datum.Value{nil}
-	for _, src := range sources {
+	for i, src := range sources {
 		var next [][]datum.Value
 		for _, left := range found {
 			matched := false
@@ -181,7 +223,7 @@ func join(f *frame, sources []source, where value) ([][]datum.Value, error) {
 				if len(left) > 0 {
 					both = slices.Concat(left, right)
 				}
-				ok, err := holdsFor(f, both, src.on)
+				ok, err := holdsFor(f, both, p.on[i])
 				if err != nil {
 					return nil, err
 				}
@@ -189,7 +231,7 @@ func join(f *frame, sources []source, where value) ([][]datum.Value, error) {
 					next, matched = append(next, both), true
 				}
 			}
-			if src.left && !matched {
+			if q.From[i].Left && !matched {
 				next = append(next, slices.Concat(left, make([]datum.Value, len(src.slots))))
 			}
 		}
@@ -197,7 +239,7 @@ func join(f *frame, sources []source, where value) ([][]datum.Value, error) {
 	}
 	kept := found[:0]
 	for _, values := range found {
-		ok, err := holdsFor(f, values, where)
+		ok, err := holdsFor(f, values, p.where)
 		if err != nil {
 			return nil, err
 		}

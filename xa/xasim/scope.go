@@ -10,8 +10,7 @@ import (
 // slot is a column that an expression can name, with its place in the frame.
 type slot struct {
 	database, table, name string
-	kind                  datum.Type
-	known                 bool // kind is a column's type
+	kind                  *datum.Type // a column's type, nil for anything else
 }
 
 // frame is what an expression is evaluated on.
@@ -41,14 +40,14 @@ type scope struct {
 // compiled is an expression and what is known of its values.
 type compiled struct {
 	eval value
-	kind datum.Type // of the column that it is
-	col  bool       // it is a column
+	kind *datum.Type // of the column that it is, nil if it is none
 }
 
 // resolve is the place of a column.
 func (sc *scope) resolve(c syntax.Column) (int, error) {
 	found := -1
-	for i, s := range sc.slots {
+	for i := range sc.slots {
+		s := &sc.slots[i]
 		if !strings.EqualFold(s.name, c.Name) || c.Table != "" && !strings.EqualFold(s.table, c.Table) ||
 			c.Database != "" && !strings.EqualFold(s.database, c.Database) {
 			continue
@@ -127,13 +126,13 @@ func (sc *scope) column(x syntax.Column) (compiled, error) {
 	if err != nil {
 		return compiled{}, err
 	}
-	s := sc.slots[at]
-	if s.known && s.kind.IsTimestamp() {
-		return compiled{kind: s.kind, col: true, eval: func(f *frame) (datum.Value, error) {
+	s := &sc.slots[at]
+	if s.kind != nil && s.kind.IsTimestamp() {
+		return compiled{kind: s.kind, eval: func(f *frame) (datum.Value, error) {
 			return f.session.shown(f.values[at]), nil
 		}}, nil
 	}
-	return compiled{kind: s.kind, col: s.known, eval: func(f *frame) (datum.Value, error) { return f.values[at], nil }}, nil
+	return compiled{kind: s.kind, eval: func(f *frame) (datum.Value, error) { return f.values[at], nil }}, nil
 }
 
 // shown is a stored TIMESTAMP in the session's time zone.
@@ -241,13 +240,13 @@ func holds(op string, order int) bool {
 
 // comparer orders values of a and b as the type of the column does that one of them is. Values are not NULL.
 func comparer(a, b compiled) func(l, r datum.Value) int {
-	kind, known := a.kind, a.col
-	if !known {
-		kind, known = b.kind, b.col
+	kind := a.kind
+	if kind == nil {
+		kind = b.kind
 	}
-	fold := !known || kind.IgnoresCase()
+	fold := kind == nil || kind.IgnoresCase()
 	return func(l, r datum.Value) int {
-		if known {
+		if kind != nil {
 			l, r = asColumn(kind, l), asColumn(kind, r)
 		}
 		return datum.Compare(l, r, fold)
@@ -255,7 +254,7 @@ func comparer(a, b compiled) func(l, r datum.Value) int {
 }
 
 // asColumn is v in the notation of a column that it is compared with.
-func asColumn(kind datum.Type, v datum.Value) datum.Value {
+func asColumn(kind *datum.Type, v datum.Value) datum.Value {
 	switch {
 	case kind.Temporal() && !v.IsNumber():
 		if stored, problem := kind.Store(v, datum.Options{}); problem == nil {

@@ -39,6 +39,7 @@ type Server struct {
 	detachDelay time.Duration
 	events      []Event
 	journal     []entry
+	views       map[string]source // of tables' definitions, as they were last read; nil: they were not
 }
 
 var servers atomic.Uint64

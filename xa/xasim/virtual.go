@@ -22,18 +22,19 @@ func (s *session) virtual(n syntax.TableName, c *command) (source, bool, error) 
 	var v source
 	switch name := database + "." + strings.ToUpper(n.Name); name {
 	case "information_schema.TABLES":
-		v = s.tablesView()
+		v = s.view(name, s.tablesView)
 	case "information_schema.COLUMNS":
-		v = s.columnsView()
+		v = s.view(name, s.columnsView)
 	case "information_schema.STATISTICS":
-		v = s.statisticsView()
+		v = s.view(name, s.statisticsView)
 	case "information_schema.SCHEMATA":
 		v = view("SCHEMA_NAME")
 		for _, name := range s.databaseNames() {
 			v.add(datum.String(name))
 		}
 	case "information_schema.TRIGGERS":
-		v = view("TRIGGER_SCHEMA", "TRIGGER_NAME", "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE")
+		v = view("TRIGGER_SCHEMA", "TRIGGER_NAME", "EVENT_MANIPULATION", "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE", "ACTION_STATEMENT",
+			"ACTION_TIMING")
 	case "information_schema.REFERENTIAL_CONSTRAINTS":
 		v = view("CONSTRAINT_SCHEMA", "CONSTRAINT_NAME", "TABLE_NAME", "UNIQUE_CONSTRAINT_SCHEMA", "REFERENCED_TABLE_NAME")
 	case "information_schema.PROCESSLIST", "performance_schema.PROCESSLIST":
@@ -52,6 +53,20 @@ func (s *session) virtual(n syntax.TableName, c *command) (source, bool, error) 
 		return v, true, unsupported("the table "+name, c.text)
 	}
 	return v, true, nil
+}
+
+// view is a table about definitions, which is made anew only after one was changed. Its rows are not to be changed.
+func (s *session) view(name string, read func() source) source {
+	srv := s.server
+	if v, known := srv.views[name]; known {
+		return v
+	}
+	if srv.views == nil {
+		srv.views = map[string]source{}
+	}
+	v := read()
+	srv.views[name] = v
+	return v
 }
 
 func view(columns ...string) source {

@@ -9,7 +9,7 @@ import (
 
 // AppendKey adds v, a value that t stored, to a key of an index: the bytes of keys compare as the values do, equal
 // values give equal bytes, and no key is the beginning of another one with as many columns.
-func (t Type) AppendKey(key []byte, v Value) []byte {
+func (t *Type) AppendKey(key []byte, v Value) []byte {
 	if v.IsNull() {
 		return append(key, 0)
 	}
@@ -58,7 +58,7 @@ func (t Type) AppendKey(key []byte, v Value) []byte {
 }
 
 // appendDecimal adds the digits, which have one length in one column, as an unsigned number that is moved up by half.
-func (t Type) appendDecimal(key []byte, v Value) []byte {
+func (t *Type) appendDecimal(key []byte, v Value) []byte {
 	n := v.exact().rounded(t.Scale).n
 	size := t.Digits/2 + 2
 	moved := new(big.Int).Add(n, new(big.Int).Lsh(big.NewInt(1), uint(size*8-1)))

@@ -53,7 +53,7 @@ type Options struct {
 }
 
 // Store is what a column of type t keeps of v, in strict mode: all of it, but for digits behind the point, or a Problem.
-func (t Type) Store(v Value, o Options) (Value, *Problem) {
+func (t *Type) Store(v Value, o Options) (Value, *Problem) {
 	if v.IsNull() {
 		return v, nil
 	}
@@ -88,11 +88,11 @@ func (t Type) Store(v Value, o Options) (Value, *Problem) {
 
 var integerBits = map[string]int{"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
-func (t Type) storeInteger(v Value) (Value, *Problem) {
+func (t *Type) storeInteger(v Value) (Value, *Problem) {
 	var n *big.Int
 	switch v.Kind {
 	case Int, Uint:
-		n = v.exact().n
+		return t.fitSmall(v)
 	case Decimal:
 		n = v.exact().rounded(0).n
 	case Float:
@@ -116,7 +116,22 @@ func (t Type) storeInteger(v Value) (Value, *Problem) {
 	return stored, p
 }
 
-func (t Type) fit(n *big.Int) (Value, *Problem) {
+// fitSmall is fit for an integer of 64 bits.
+func (t *Type) fitSmall(v Value) (Value, *Problem) {
+	bits := integerBits[t.Name]
+	negative := v.Kind == Int && int64(v.bits) < 0
+	switch {
+	case t.Unsigned && (negative || v.bits>>(bits-1)>>1 != 0):
+		return Value{}, outOfRange()
+	case t.Unsigned:
+		return Uint64(v.bits), nil
+	case negative && int64(v.bits)>>(bits-1) != -1, !negative && v.bits>>(bits-1) != 0:
+		return Value{}, outOfRange()
+	}
+	return Int64(int64(v.bits)), nil
+}
+
+func (t *Type) fit(n *big.Int) (Value, *Problem) {
 	bits := integerBits[t.Name]
 	if t.Unsigned {
 		if n.Sign() < 0 || n.BitLen() > bits {
@@ -132,7 +147,8 @@ func (t Type) fit(n *big.Int) (Value, *Problem) {
 }
 
 func storeYear(v Value, o Options) (Value, *Problem) {
-	n, p := Type{Name: "bigint"}.Store(v, o)
+	number := NewType("bigint")
+	n, p := number.Store(v, o)
 	if p != nil {
 		return Value{}, p
 	}
@@ -149,7 +165,7 @@ func storeYear(v Value, o Options) (Value, *Problem) {
 	return Int64(y), nil
 }
 
-func (t Type) storeBit(v Value) (Value, *Problem) {
+func (t *Type) storeBit(v Value) (Value, *Problem) {
 	var n uint64
 	switch v.Kind {
 	case Int, Uint:
@@ -174,7 +190,7 @@ func (t Type) storeBit(v Value) (Value, *Problem) {
 	return Binary(string(b)), nil
 }
 
-func (t Type) storeDecimal(v Value, o Options) (Value, *Problem) {
+func (t *Type) storeDecimal(v Value, o Options) (Value, *Problem) {
 	var d decimal
 	switch v.Kind {
 	case Int, Uint, Decimal:
@@ -203,7 +219,7 @@ func (t Type) storeDecimal(v Value, o Options) (Value, *Problem) {
 	return d.value(), nil
 }
 
-func (t Type) storeFloat(v Value, o Options) (Value, *Problem) {
+func (t *Type) storeFloat(v Value, o Options) (Value, *Problem) {
 	if !v.IsNumber() {
 		switch after, none := rest(v.text); {
 		case after == "" && !none:
@@ -225,7 +241,7 @@ func (t Type) storeFloat(v Value, o Options) (Value, *Problem) {
 	return Float64(f), nil
 }
 
-func (t Type) storeText(v Value, o Options) (Value, *Problem) {
+func (t *Type) storeText(v Value, o Options) (Value, *Problem) {
 	text := v.Text()
 	if !utf8.ValidString(text) {
 		return Value{}, badText(text)
@@ -306,7 +322,7 @@ func (v Value) quoted() string {
 	return v.Text()
 }
 
-func (t Type) storeBytes(v Value) (Value, *Problem) {
+func (t *Type) storeBytes(v Value) (Value, *Problem) {
 	b := v.Text()
 	most, ok := octets[t.Name]
 	if !ok {
@@ -321,7 +337,7 @@ func (t Type) storeBytes(v Value) (Value, *Problem) {
 	return Binary(b), nil
 }
 
-func (t Type) storeEnum(v Value) (Value, *Problem) {
+func (t *Type) storeEnum(v Value) (Value, *Problem) {
 	if v.IsNumber() {
 		if n := math.Trunc(v.AsFloat()); n >= 1 && n <= float64(len(t.Members)) {
 			return String(t.Members[int(n)-1]), nil
@@ -334,7 +350,7 @@ func (t Type) storeEnum(v Value) (Value, *Problem) {
 	return Value{}, truncated()
 }
 
-func (t Type) member(text string) (string, bool) {
+func (t *Type) member(text string) (string, bool) {
 	text = strings.TrimRight(text, " ")
 	for _, m := range t.Members {
 		if m == text || t.IgnoresCase() && Fold(m) == Fold(text) {
@@ -344,7 +360,7 @@ func (t Type) member(text string) (string, bool) {
 	return "", false
 }
 
-func (t Type) storeSet(v Value) (Value, *Problem) {
+func (t *Type) storeSet(v Value) (Value, *Problem) {
 	chosen := map[string]bool{}
 	if v.IsNumber() {
 		f := math.Trunc(v.AsFloat())

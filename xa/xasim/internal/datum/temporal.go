@@ -21,7 +21,7 @@ type moment struct {
 	negative                     bool // of TIME
 }
 
-func (t Type) storeTime(v Value, o Options) (Value, *Problem) {
+func (t *Type) storeTime(v Value, o Options) (Value, *Problem) {
 	kind := t.Name
 	if kind == "timestamp" {
 		kind = "datetime"

@@ -19,7 +19,12 @@ type Type struct {
 	Collate  string   // of text
 	JSON     bool     // the value must be a JSON document
 	Shown    string   // COLUMN_TYPE where it is not made of the rest
+
+	kept class // of Name, where NewType was told it
 }
+
+// NewType is the type of a name, in small letters, with nothing else said of it.
+func NewType(name string) Type { return Type{Name: name, kept: classes[name]} }
 
 // class is how values of a type are stored.
 type class uint8
@@ -63,10 +68,15 @@ var octets = map[string]int{
 	"tinyblob": 255, "blob": 65535, "mediumblob": 16777215, "longblob": 4294967295,
 }
 
-func (t Type) class() class { return classes[t.Name] }
+func (t *Type) class() class {
+	if t.kept != classNone {
+		return t.kept
+	}
+	return classes[t.Name]
+}
 
 // Textual tells whether the type has a character set.
-func (t Type) Textual() bool {
+func (t *Type) Textual() bool {
 	switch t.class() {
 	case classChar, classText, classEnum, classSet:
 		return true
@@ -76,25 +86,25 @@ func (t Type) Textual() bool {
 }
 
 // Numeric tells whether values are numbers.
-func (t Type) Numeric() bool { return t.class() >= classInteger && t.class() <= classDouble }
+func (t *Type) Numeric() bool { return t.class() >= classInteger && t.class() <= classDouble }
 
 // Temporal tells whether the type is a date or a time.
-func (t Type) Temporal() bool { return t.class() >= classDate }
+func (t *Type) Temporal() bool { return t.class() >= classDate }
 
 // IsTimestamp tells whether values are stored in UTC and shown in the session's time zone.
-func (t Type) IsTimestamp() bool { return t.class() == classTimestamp }
+func (t *Type) IsTimestamp() bool { return t.class() == classTimestamp }
 
 // Integer tells whether values are integers.
-func (t Type) Integer() bool { return t.class() == classInteger }
+func (t *Type) Integer() bool { return t.class() == classInteger }
 
 // IgnoresCase tells whether texts that differ in capitals only are equal.
-func (t Type) IgnoresCase() bool { return t.Textual() && strings.Contains(t.Collate, "_ci") }
+func (t *Type) IgnoresCase() bool { return t.Textual() && strings.Contains(t.Collate, "_ci") }
 
 // Pads tells whether trailing spaces do not count. The collations of Unicode 9 that MySQL has do not pad.
-func (t Type) Pads() bool { return t.Textual() && !strings.Contains(t.Collate, "_0900_") }
+func (t *Type) Pads() bool { return t.Textual() && !strings.Contains(t.Collate, "_0900_") }
 
 // String is COLUMN_TYPE. widths tells whether integers show their width, as on MariaDB.
-func (t Type) String(widths bool) string {
+func (t *Type) String(widths bool) string {
 	if t.Shown != "" {
 		return t.Shown
 	}
@@ -150,7 +160,7 @@ func btoi(b bool) int {
 type Facts struct{ Characters, Octets, Digits, Scale, Fraction *int64 }
 
 // Facts describes t as MySQL or MariaDB does.
-func (t Type) Facts(mariadb bool) Facts {
+func (t *Type) Facts(mariadb bool) Facts {
 	p := func(n int) *int64 { v := int64(n); return &v }
 	switch t.class() {
 	case classInteger:

@@ -10,15 +10,16 @@ type parsed struct {
 	marks     int
 }
 
-// cache keeps what was parsed, all of it or, when there are mostKnown of them, none.
+// cache keeps what was parsed, all of it or, when their texts are mostKnown long together, none.
 type cache struct {
 	mu         sync.RWMutex
 	statements map[string]parsed
+	bytes      int
 }
 
 const (
-	mostKnown    = 4096
-	longestKnown = 1024
+	mostKnown    = 4 << 20
+	longestKnown = 64 << 10
 )
 
 func (c *cache) get(text string) (parsed, bool) {
@@ -34,8 +35,9 @@ func (c *cache) put(text string, s parsed) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.statements) == mostKnown {
+	if c.bytes += len(text); c.bytes > mostKnown {
 		clear(c.statements)
+		c.bytes = len(text)
 	}
 	c.statements[text] = s
 }

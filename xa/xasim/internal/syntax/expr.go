@@ -76,7 +76,15 @@ func (Cast) expr()     {}
 func (Default) expr()  {}
 
 // expression reads one, of the lowest precedence.
-func (p *parser) expression() (Expr, error) { return p.or() }
+func (p *parser) expression() (Expr, error) {
+	if t := p.now.kind; t == tokenNumber || t == tokenString || t == tokenHex {
+		// Most are literals with nothing behind them that belongs to them.
+		if next := p.peek(); next.kind == tokenSign && (next.text == "," || next.text == ")") {
+			return p.operand()
+		}
+	}
+	return p.or()
+}
 
 func (p *parser) or() (Expr, error) {
 	return p.chain(p.and, func() string {

@@ -1,5 +1,7 @@
 package syntax
 
+import "sync"
+
 // Statement is one statement.
 type Statement interface{ statement() }
 
@@ -19,6 +21,8 @@ type (
 		Limit    Expr // nil: none
 		Offset   Expr
 		Lock     LockMode
+		// Plans is for whoever executes the statement, which may be executed many times.
+		Plans sync.Map
 	}
 	// Field is an expression with its name, or all columns (Star), of Table where one is named.
 	Field struct {
