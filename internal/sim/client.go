@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"slices"
 
 	"github.com/xasink/xasink/fault"
 )
@@ -18,7 +17,9 @@ type client struct {
 	driver.Connector
 	world  *world
 	life   Life
-	points int
+	points int            // reached so far
+	each   fault.Recorder // the same, by point
+	acted  int            // points when something went wrong last
 	dead   bool
 	paused bool // it was held while another process ran
 	number uint64
@@ -32,20 +33,30 @@ func (c *client) At(ctx context.Context, p fault.Point) error {
 		return errDead
 	}
 	c.points++
+	_ = c.each.At(ctx, p)
 	if p == fault.Before(fault.Recover) && !c.world.done {
 		c.world.unseen = nil
 	}
 	var err error
 	for _, a := range c.life {
-		if a.At != c.points || c.dead {
+		if !c.at(a.At, p) || c.dead {
 			continue
 		}
+		c.acted = c.points
 		c.world.history.note("point %d, %s: %s", c.points, p, a.What)
 		if e := c.world.act(ctx, c, a, p); e != nil {
 			err = e
 		}
 	}
 	return err
+}
+
+// at tells whether p, which was reached just now, is the place.
+func (c *client) at(place fault.Place, p fault.Point) bool {
+	if place.Point == (fault.Point{}) {
+		return place.Nth == c.points
+	}
+	return place.Point == p && place.Nth == c.each.Count(p)
 }
 
 func (c *client) String() string { return c.life.String() }
@@ -71,6 +82,4 @@ func (c *client) die() {
 }
 
 // disturbed tells whether something went wrong since the process was at point from.
-func (c *client) disturbed(from int) bool {
-	return slices.ContainsFunc(c.life, func(a Act) bool { return a.At > from && a.At <= c.points })
-}
+func (c *client) disturbed(from int) bool { return c.acted > from }

@@ -6,7 +6,7 @@
 // that one which fails can be printed, made shorter by [Reduce], and run again:
 //
 //	make sim N=100000 SEED=7
-//	go test ./internal/sim -run TestScript -v -args -sim.script='mysql exactly-once seed=3 … | die@40'
+//	go test ./internal/sim -run TestScript -v -args -sim.script='mysql exactly-once seed=3 … | die@#40'
 //	go test ./internal/sim -run TestEvery -timeout 0 -args -sim.all
 //
 // Processes are simulated in one: each has its own connections, its own view of the store and its own memory of the

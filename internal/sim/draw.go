@@ -2,14 +2,20 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/xasink/xasink/fault"
 	"github.com/xasink/xasink/txnsink"
 	"github.com/xasink/xasink/xa/xasim"
 )
 
-// longestLife is the last fault point at which a drawn act may be; most workloads reach fewer.
-const longestLife = 180
+// longestLife is the last fault point at which a drawn act may be; most workloads reach fewer. openingsLength are those
+// in which an opening is through.
+const (
+	longestLife    = 180
+	openingsLength = 45
+)
 
 // Draw is the scenario of a seed.
 func Draw(seed uint64) Scenario {
@@ -36,7 +42,7 @@ func Draw(seed uint64) Scenario {
 		s.Mode = txnsink.AtLeastOnce
 		s.Tables = []string{"o", "l", "ol"}[r.IntN(3)]
 	}
-	for range 2 + r.IntN(8) {
+	for range 3 + r.IntN(12) {
 		s.Lives = append(s.Lives, drawLife(r))
 	}
 	return s
@@ -45,27 +51,36 @@ func Draw(seed uint64) Scenario {
 // drawLife is one disturbance, now and then up to four of them, and mostly a death at the end.
 func drawLife(r *rand.Rand) Life {
 	var l Life
-	longest := longestLife
-	if r.IntN(3) == 0 {
-		longest = 45 // within the opening
-	}
+	longest := []int{openingsLength, 2 * openingsLength, longestLife}[r.IntN(3)]
 	at := 1 + r.IntN(longest)
 	for r.IntN(3) == 0 && len(l) < 4 {
-		l = append(l, Act{drawDisturbance(r), at})
+		l = append(l, Act{drawDisturbance(r), drawPlace(r, at)})
 		at += 1 + r.IntN(40)
 	}
 	switch r.IntN(8) {
 	case 0:
-		l = append(l, Act{Vanish, at})
+		l = append(l, Act{Vanish, drawPlace(r, at)})
 	case 2:
-		l = append(l, Act{Pause, at})
+		l = append(l, Act{Pause, drawPlace(r, at)})
 	case 1:
-		l = append(l, Act{drawDisturbance(r), at})
+		l = append(l, Act{drawDisturbance(r), drawPlace(r, at)})
 	default:
-		l = append(l, Act{Die, at})
+		l = append(l, Act{Die, drawPlace(r, at)})
 	}
 	return l
 }
+
+// drawPlace is mostly the at-th point, else one of the first times that an effect is reached: some are so rare that
+// counting seldom hits them.
+func drawPlace(r *rand.Rand, at int) fault.Place {
+	if r.IntN(5) > 0 {
+		return Nth(at)
+	}
+	return fault.Place{Point: reachable[r.IntN(len(reachable))], Nth: 1 + r.IntN(3)}
+}
+
+// reachable are the points that a sink has.
+var reachable = slices.DeleteFunc(fault.Points(), func(p fault.Point) bool { return p.Op == fault.SourceRead })
 
 // drawDisturbance is anything but a death. Locks are drawn more often, because most meet no statement that wants them,
 // and what ends a run less often.

@@ -2,10 +2,9 @@ package sim_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,87 +41,84 @@ var singles = []sim.What{sim.Die, sim.Vanish, sim.Fail, sim.Restart, sim.Pause, 
 
 // aftermaths are what goes wrong in the process run that recovers from a death at every point.
 var aftermaths = []sim.Life{
-	{{What: sim.FalseOK, At: 1}}, {{What: sim.FalseOK, At: 2}}, {{What: sim.Forget, At: 1}}, {{What: sim.Forget, At: 2}},
-	{{What: sim.Operator, At: 20}}, {{What: sim.Busy, At: 3}}, {{What: sim.LoseAnswer, At: 25}}, {{What: sim.LateInDoubt, At: 4}},
-	{{What: sim.Orphan, At: 30}},
+	{{What: sim.FalseOK, At: sim.Nth(1)}}, {{What: sim.FalseOK, At: sim.Nth(2)}}, {{What: sim.Forget, At: sim.Nth(1)}}, {{What: sim.Forget, At: sim.Nth(2)}},
+	{{What: sim.Operator, At: sim.Nth(20)}}, {{What: sim.Busy, At: sim.Nth(3)}}, {{What: sim.LoseAnswer, At: sim.Nth(25)}}, {{What: sim.LateInDoubt, At: sim.Nth(4)}},
+	{{What: sim.Orphan, At: sim.Nth(30)}},
 }
 
 // TestEveryCrashPoint lets one thing go wrong at each point of a run: its process dies alone or with its host, or is
-// held while another one runs, an effect fails, the server restarts, an operator rolls a branch back. Then it lets the process die at each point, and
-// something go wrong in the recovery. All of it is tried with -sim.all, else as much as there is time for, in a drawn
-// order; what a process has to survive most often, its death, is always tried at every point.
+// held while another one runs, an effect fails, the server restarts, an operator rolls a branch back. Then it lets the
+// process die at each point, and something go wrong in the recovery. All of it is tried with -sim.all, else a drawn
+// part; what a process has to survive most often, its death, is always tried at every point.
 func TestEveryCrashPoint(t *testing.T) {
 	t.Parallel()
-	seed, limit := exhaustive(t, 15*time.Second)
+	seed := exhaustive(t)
 	for _, kind := range xasim.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			order := rand.New(rand.NewPCG(seed, 0))
-			var all []sim.Scenario
+			var rest []sim.Scenario
 			n := 0
 			for _, text := range small {
 				s := workload(t, kind, text)
 				last, _ := points(t, s)
 				for at := 1; at <= last[0]; at++ {
 					for _, what := range singles {
-						s.Lives = []sim.Life{{{What: what, At: at}}}
+						s.Lives = []sim.Life{{{What: what, At: sim.Nth(at)}}}
 						if what == sim.Die && !raceDetector && !testing.Short() {
 							points(t, s)
 							n++
 							continue
 						}
-						all = append(all, s)
+						rest = append(rest, s)
 					}
 					for _, second := range aftermaths {
-						s.Lives = []sim.Life{{{What: sim.Die, At: at}}, second}
-						all = append(all, s)
+						s.Lives = []sim.Life{{{What: sim.Die, At: sim.Nth(at)}}, second}
+						rest = append(rest, s)
 					}
 				}
 			}
-			start, always := time.Now(), n
-			for _, i := range order.Perm(len(all)) {
-				if time.Since(start) > limit {
-					break
-				}
-				points(t, all[i])
+			for _, i := range order.Perm(len(rest))[:part(len(rest), 400)] {
+				points(t, rest[i])
 				n++
 			}
-			t.Logf("%d of %d runs", n, len(all)+always)
+			t.Logf("%d of %d runs", n, n+len(rest)-part(len(rest), 400))
 			require.Positive(t, n)
 		})
 	}
 }
 
-// exhaustive is the seed of the order, and the time for one kind of server.
-func exhaustive(t *testing.T, limit time.Duration) (uint64, time.Duration) {
+// exhaustive is the seed of the order.
+func exhaustive(t *testing.T) uint64 {
 	t.Helper()
-	switch {
-	case *all:
-		limit = 24 * time.Hour
-	case raceDetector || testing.Short():
-		limit = 2 * time.Second
-	}
 	seed := *seed
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
 	t.Logf("seed %d", seed)
-	return seed, limit
+	return seed
+}
+
+// part is how many of all are tried: n by default.
+func part(all, n int) int {
+	if *everything {
+		return all
+	}
+	return min(all, sample(n))
 }
 
 // TestEveryPairOfCrashPoints lets the process die at each of its points, and the next one at each point of its
-// opening, which recovers. Without -sim.all it is bounded by time, and takes the pairs in a drawn order.
+// opening, which recovers. Without -sim.all it takes a number of pairs, in a drawn order.
 func TestEveryPairOfCrashPoints(t *testing.T) {
 	t.Parallel()
-	seed, limit := exhaustive(t, 8*time.Second)
+	seed := exhaustive(t)
 	for _, kind := range xasim.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			start, n := time.Now(), 0
+			n := 0
 			order := rand.New(rand.NewPCG(seed, 0))
 			for _, text := range small {
-				share := limit * time.Duration(slices.Index(small, text)+1) / time.Duration(len(small))
-				n += crashTwice(t, workload(t, kind, text), order, func() bool { return time.Since(start) > share })
+				n += crashTwice(t, workload(t, kind, text), order, part(math.MaxInt, 200))
 			}
 			t.Logf("%d pairs", n)
 			require.Positive(t, n)
@@ -130,27 +126,27 @@ func TestEveryPairOfCrashPoints(t *testing.T) {
 	}
 }
 
-// crashTwice runs s for each pair of points until over, and tells how many pairs that were. Each round takes one more
-// second point for every first one.
-func crashTwice(t *testing.T, s sim.Scenario, order *rand.Rand, over func() bool) (n int) {
+// crashTwice runs s for each pair of points, limit of them at most, and tells how many that were. Each round takes one
+// more second point for every first one.
+func crashTwice(t *testing.T, s sim.Scenario, order *rand.Rand, limit int) (n int) {
 	t.Helper()
 	all, _ := points(t, s)
 	second := map[int][]int{} // points of the recovery that are still to do, by first point
 	for more := true; more; {
 		more = false
 		for _, i := range order.Perm(all[0]) {
-			if over() {
+			if n == limit {
 				return n
 			}
 			first := i + 1
 			left, known := second[first]
 			if !known {
-				s.Lives = []sim.Life{{{What: sim.Die, At: first}}}
+				s.Lives = []sim.Life{{{What: sim.Die, At: sim.Nth(first)}}}
 				_, opening := points(t, s)
 				left = order.Perm(opening[len(opening)-1])
 			}
 			if len(left) > 0 {
-				s.Lives = []sim.Life{{{What: sim.Die, At: first}}, {{What: sim.Die, At: left[0] + 1}}}
+				s.Lives = []sim.Life{{{What: sim.Die, At: sim.Nth(first)}}, {{What: sim.Die, At: sim.Nth(left[0] + 1)}}}
 				points(t, s)
 				n++
 				left = left[1:]

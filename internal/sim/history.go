@@ -197,9 +197,17 @@ func (h *history) rolledBack(id xa.ID, before fate) {
 }
 
 // claim is told of a claim that the store gave. A process that was held may be told of its own after a newer one was.
-func (h *history) claim(epoch uint64) {
+func (h *history) claim(stored state.Info) {
+	epoch := stored.Epoch
 	h.sync()
 	h.note("claim of epoch %d", epoch)
+	last := uint64(0)
+	if stored.Last != nil {
+		last = stored.Last.Number
+	}
+	if last != h.current.Number {
+		h.breach(rule(8), "the store gives epoch %d decision %d, accepted was %d", epoch, last, h.current.Number)
+	}
 	if slices.Contains(h.claims, epoch) {
 		h.breach(rule(8), "epoch %d is claimed a second time", epoch)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,14 @@ import (
 	"github.com/xasink/xasink/internal/sim"
 )
 
+// sample is how much of n is tried by default: all of it, or a part where that takes long.
+func sample(n int) int {
+	if raceDetector || testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 // run runs s in a bubble.
 func run(t *testing.T, s sim.Scenario, trace bool) (r sim.Result) {
 	t.Helper()
@@ -23,7 +32,8 @@ func run(t *testing.T, s sim.Scenario, trace bool) (r sim.Result) {
 	return r
 }
 
-// TestRandom runs scenarios of rising seeds until there are as many cycles as asked for, or the time is over.
+// TestRandom runs scenarios of rising seeds, on all cores, until there are as many cycles as asked for, or the time is
+// over.
 func TestRandom(t *testing.T) {
 	if *script != "" {
 		t.Skip("a script is run again: -sim.script")
@@ -34,17 +44,15 @@ func TestRandom(t *testing.T) {
 	}
 	t.Logf("first seed %d", first)
 	processor, _ := processorTime()
-	b := &budget{processor: processor, start: time.Now(), first: first, wanted: int64(*cycles)}
+	b := &budget{processor: processor, start: time.Now(), first: first, wanted: *cycles}
 	switch {
 	case *cycles > 0:
 	case *seconds > 0:
 		b.until = b.start.Add(*seconds)
-	case raceDetector || testing.Short():
-		b.until = b.start.Add(5 * time.Second)
 	default:
-		b.until = b.start.Add(15 * time.Second)
+		b.wanted = int64(sample(3000))
 	}
-	const workers = 2
+	workers := runtime.GOMAXPROCS(0)
 	t.Run("scenarios", func(t *testing.T) {
 		for n := range workers {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -113,7 +121,7 @@ func explain(t *testing.T, s sim.Scenario, r sim.Result) {
 // progress shows a line a second on a terminal.
 func (b *budget) progress() {
 	now := time.Now().Unix()
-	if was := b.shown.Load(); b.wanted == 0 || was == now || !terminal() || !b.shown.CompareAndSwap(was, now) {
+	if was := b.shown.Load(); *cycles == 0 || was == now || !terminal() || !b.shown.CompareAndSwap(was, now) {
 		return
 	}
 	n := b.cycles.Load()
@@ -144,7 +152,7 @@ func (b *budget) report(t *testing.T, workers int) {
 	if b.failed.Load() {
 		line += ", FAILED"
 	}
-	if b.wanted == 0 {
+	if *cycles == 0 {
 		t.Log(line)
 		return
 	}

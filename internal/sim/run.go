@@ -120,10 +120,10 @@ func (w *world) pause(ctx context.Context, c *client) {
 	if w.lives >= len(w.scenario.Lives)+undisturbed || w.over() {
 		return
 	}
-	client := w.storage.client
+	client, writing := w.storage.client, w.storage.writing
 	c.paused = true
 	_ = w.process(context.WithoutCancel(ctx)) // kept in the result
-	w.storage.client = client
+	w.storage.client, w.storage.writing = client, writing
 	w.history.note("--- a process that was held goes on")
 }
 

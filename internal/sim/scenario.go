@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/xasink/xasink/fault"
 	"github.com/xasink/xasink/txnsink"
 	"github.com/xasink/xasink/xa/xasim"
 )
@@ -29,11 +32,14 @@ type Scenario struct {
 // Life is what goes wrong in one process run, from its Open to its end.
 type Life []Act
 
-// Act is one thing that goes wrong when the process run reaches its At-th fault point, counted from 1.
+// Act is one thing that goes wrong when the process run is at a place, whose number counts from 1.
 type Act struct {
 	What What
-	At   int
+	At   fault.Place
 }
+
+// Nth is the n-th fault point of a process run, whichever that is.
+func Nth(n int) fault.Place { return fault.Place{Nth: n} }
 
 // What goes wrong.
 type What uint8
@@ -101,19 +107,20 @@ func (w What) String() string {
 	return fmt.Sprintf("what(%d)", uint8(w))
 }
 
-func (a Act) String() string { return a.What.String() + "@" + strconv.Itoa(a.At) }
+func (a Act) String() string { return fault.Entry{Action: a.What.String(), Place: a.At}.String() }
 
+// String is a fault script with the actions of this package.
 func (l Life) String() string {
 	parts := make([]string, len(l))
 	for i, a := range l {
 		parts[i] = a.String()
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, ",")
 }
 
 var modeNames = map[txnsink.Mode]string{txnsink.ExactlyOnce: "exactly-once", txnsink.AtLeastOnce: "at-least-once"}
 
-// String is one line: the workload, and behind each bar what goes wrong in one process run.
+// String is one line: the workload, and behind each bar what goes wrong in one process run, as a fault script.
 func (s Scenario) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s seed=%d records=%d tables=%s write=%d flush=%d checkpoint=%d segment=%d pending=%d pace=%s",
@@ -205,25 +212,21 @@ func (s *Scenario) set(name, value string) (err error) {
 }
 
 func parseLife(text string) (Life, error) {
-	var l Life
-	for _, w := range strings.Fields(text) {
-		name, at, _ := strings.Cut(w, "@")
-		n, err := strconv.Atoi(at)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q: %q does not count from 1", w, at)
-		}
-		a := Act{At: n}
-		for what := Die; what < whatEnd; what++ {
-			if what.String() == name {
-				a.What = what
-			}
-		}
-		if a.What == 0 {
-			return nil, fmt.Errorf("%q: nothing that can go wrong is called %q", w, name)
-		}
-		l = append(l, a)
+	if text = strings.TrimSpace(text); text == "" {
+		return nil, nil
 	}
-	return l, nil
+	entries, err := fault.ParseEntries(text, whatNames[Die:]...)
+	if err != nil {
+		return nil, err
+	}
+	l := make(Life, len(entries))
+	for i, e := range entries {
+		if e.Place.Nth == 0 {
+			err = errors.Join(err, fmt.Errorf("%q: want a number, such as %s#1: everything goes wrong once", e, e))
+		}
+		l[i] = Act{Die + What(slices.Index(whatNames[Die:], e.Action)), e.Place}
+	}
+	return l, err
 }
 
 func (s Scenario) check() error {

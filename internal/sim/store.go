@@ -18,8 +18,9 @@ var errNoStore = errors.New("the store does not answer")
 type storage struct {
 	inner   *state.Memory
 	history *history
-	client  *client // the living process, asked at the store's fault points; nil: none
-	next    What    // what happens to the next decision's write, 0: nothing
+	client  *client        // the living process, asked at the store's fault points; nil: none
+	writing state.Decision // of the living process, the newest that it wrote
+	next    What           // what happens to the next decision's write, 0: nothing
 	down    time.Time
 	late    []lateWrite
 }
@@ -45,9 +46,9 @@ func (s *storage) At(ctx context.Context, p fault.Point) error {
 	}
 	switch p {
 	case fault.After(fault.Claim):
-		s.history.claim(s.peek(ctx).Epoch)
+		s.history.claim(s.peek(ctx))
 	case fault.After(fault.DecisionWrite):
-		s.history.accept(*s.peek(ctx).Last)
+		s.history.accept(s.writing)
 	}
 	return s.client.At(ctx, p)
 }
@@ -152,6 +153,7 @@ func (c *processClaim) Commit(ctx context.Context, d state.Decision) error {
 		return fmt.Errorf("%w: the request is late", state.ErrInDoubt)
 	default:
 	}
+	s.writing = d
 	err := c.Claim.Commit(ctx, d)
 	if err == nil && what == StoredInDoubt {
 		return fmt.Errorf("%w: the answer was lost", state.ErrInDoubt)

@@ -10,12 +10,12 @@ import (
 
 // stories are scenarios that once failed, or that no workload of the other tests is sure to meet.
 var stories = map[string]string{
-	"another process opens the job between the looks at store and server": "attached exactly-once seed=1 records=2 tables=l write=1 | pause@3 |",
-	"the same, and then the store cannot be read":                         "mysql exactly-once seed=1 records=0 tables=l write=1 | pause@3 | no-store@31",
-	"the owner is held when its decision is stored":                       "mariadb exactly-once seed=1 records=6 tables=o write=2 checkpoint=2 | pause@60 |",
-	"a late decision arrives after the next claim":                        "mysql exactly-once seed=2 records=4 tables=et write=1 checkpoint=2 | late-in-doubt@40 die@80 |",
-	"a stranger's lock is met in the second lane":                         "mysql exactly-once seed=3 records=12 tables=eto write=3 | lock@60 lock@90",
-	"an orphan's lock is met in a Write":                                  "mysql exactly-once seed=4 records=12 tables=et write=2 checkpoint=2 | die@60 | orphan@70 |",
+	"another process opens the job between the looks at store and server": "attached exactly-once seed=1 records=2 tables=l write=1 | pause@#3 |",
+	"the same, and then the store cannot be read":                         "mysql exactly-once seed=1 records=0 tables=l write=1 | pause@#3 | no-store@#31",
+	"the owner is held when its decision is stored":                       "mariadb exactly-once seed=1 records=6 tables=o write=2 checkpoint=2 | pause@#60 |",
+	"a late decision arrives after the next claim":                        "mysql exactly-once seed=2 records=4 tables=et write=1 checkpoint=2 | late-in-doubt@#40,die@#80 |",
+	"a stranger's lock is met in the second lane":                         "mysql exactly-once seed=3 records=12 tables=eto write=3 | lock@#60,lock@#90",
+	"an orphan's lock is met in a Write":                                  "mysql exactly-once seed=4 records=12 tables=et write=2 checkpoint=2 | die@#60 | orphan@#70 |",
 }
 
 func TestStories(t *testing.T) {
@@ -40,7 +40,7 @@ func TestScenariosPrintAsTheyWereRead(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "mysql", "mysql twice seed=1", "oracle exactly-once", "mysql exactly-once tables=ee write=1", "mysql exactly-once tables=x write=1",
-		"mysql exactly-once write=1 tables=e speed=3", "mysql exactly-once write=1 tables=e | die@0", "mysql exactly-once write=1 tables=e | fly@1",
+		"mysql exactly-once write=1 tables=e speed=3", "mysql exactly-once write=1 tables=e | die@#0", "mysql exactly-once write=1 tables=e | fly@#1",
 		"mysql exactly-once write=0 tables=e",
 	} {
 		_, err := sim.Parse(text)
@@ -51,11 +51,11 @@ func TestScenariosPrintAsTheyWereRead(t *testing.T) {
 // TestReduceKeepsWhatFails: of a long scenario that fails because of one act, that act is left.
 func TestReduceKeepsWhatFails(t *testing.T) {
 	s := sim.Draw(7)
-	s.Lives = append(s.Lives, sim.Life{{What: sim.Kill, At: 9}, {What: sim.Busy, At: 10}})
+	s.Lives = append(s.Lives, sim.Life{{What: sim.Kill, At: sim.Nth(9)}, {What: sim.Busy, At: sim.Nth(10)}})
 	short := sim.Reduce(s, 1000, func(c sim.Scenario) bool {
 		for _, l := range c.Lives {
 			for _, a := range l {
-				if a.What == sim.Busy && a.At == 10 && c.Records >= 3 {
+				if a.What == sim.Busy && a.At == sim.Nth(10) && c.Records >= 3 {
 					return true
 				}
 			}
@@ -63,7 +63,7 @@ func TestReduceKeepsWhatFails(t *testing.T) {
 		return false
 	})
 	require.Len(t, short.Lives, 1)
-	require.Equal(t, "busy@10", short.Lives[0].String())
+	require.Equal(t, "busy@#10", short.Lives[0].String())
 	require.Equal(t, 3, short.Records)
 	require.Len(t, short.Tables, 1)
 }

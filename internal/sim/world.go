@@ -145,7 +145,7 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 		time.AfterFunc(downTime, func() { w.server.Boot(xasim.Crash{}) })
 	case Kill:
 		if ids := w.sinkSessions(ctx); len(ids) > 0 {
-			_ = w.admin(ctx, fmt.Sprintf("KILL CONNECTION %d", ids[a.At%len(ids)]))
+			_ = w.admin(ctx, fmt.Sprintf("KILL CONNECTION %d", ids[c.points%len(ids)]))
 		}
 	case LoseRequest:
 		w.server.Inject(xasim.Fault{User: user, Act: xasim.LoseRequest})
@@ -161,29 +161,29 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 		w.server.Inject(xasim.Fault{User: user, Contains: "`shop`", Act: xasim.Refuse, Err: &mysql.MySQLError{
 			Number: 1317, SQLState: [5]byte{'7', '0', '1', '0', '0'}, Message: "Query execution was interrupted"}})
 	case Forget:
-		n := 0
+		n, at := 0, c.points
 		w.server.Restart(xasim.Crash{Lose: func(x xasim.XID) bool {
 			id, ours := x.ID()
 			n++
-			return ours && id.Job == job && n%2 == a.At%2
+			return ours && id.Job == job && n%2 == at%2
 		}})
 	case FalseOK:
 		// OK to the session that prepared is never false, and neither is any on a detached server (server-facts 0.3).
 		if c.opened == 0 && w.scenario.Kind.String() != xasim.MySQL().String() {
 			w.falseOK = true
-			w.server.Inject(xasim.Fault{User: user, Statement: [...]string{"XA COMMIT", "XA ROLLBACK"}[a.At%2], Act: xasim.FalseOK})
+			w.server.Inject(xasim.Fault{User: user, Statement: [...]string{"XA COMMIT", "XA ROLLBACK"}[c.points%2], Act: xasim.FalseOK})
 		}
 	case Busy:
 		w.server.Inject(xasim.Fault{User: user, Statement: "XA COMMIT", Act: xasim.Refuse, Err: &mysql.MySQLError{
 			Number: 1205, SQLState: [5]byte{'H', 'Y', '0', '0', '0'}, Message: "Lock wait timeout exceeded; try restarting transaction"}})
 	case Lock:
-		w.lock(ctx, a.At)
+		w.lock(ctx, c.points)
 	case Orphan:
-		w.orphan(ctx, a.At)
+		w.orphan(ctx, c.points)
 	case Foreign:
-		w.foreignBranch(ctx, a.At)
+		w.foreignBranch(ctx, c.points)
 	case Operator:
-		w.operator(ctx, a.At)
+		w.operator(ctx, c.points)
 	case StoredInDoubt, LostInDoubt, LateInDoubt:
 		w.storage.next = a.What
 	case NoStore:

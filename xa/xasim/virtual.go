@@ -22,11 +22,11 @@ func (s *session) virtual(n syntax.TableName, c *command) (source, bool, error) 
 	var v source
 	switch name := database + "." + strings.ToUpper(n.Name); name {
 	case "information_schema.TABLES":
-		v = s.view(name, s.tablesView)
+		v = s.definitions(name, s.tablesView)
 	case "information_schema.COLUMNS":
-		v = s.view(name, s.columnsView)
+		v = s.definitions(name, s.columnsView)
 	case "information_schema.STATISTICS":
-		v = s.view(name, s.statisticsView)
+		v = s.definitions(name, s.statisticsView)
 	case "information_schema.SCHEMATA":
 		v = view("SCHEMA_NAME")
 		for _, name := range s.databaseNames() {
@@ -55,8 +55,8 @@ func (s *session) virtual(n syntax.TableName, c *command) (source, bool, error) 
 	return v, true, nil
 }
 
-// view is a table about definitions, which is made anew only after one was changed. Its rows are not to be changed.
-func (s *session) view(name string, read func() source) source {
+// definitions is a view of tables' definitions, which is made anew only after one was changed. Its rows are not to be changed.
+func (s *session) definitions(name string, read func() source) source {
 	srv := s.server
 	if v, known := srv.views[name]; known {
 		return v
