@@ -1,6 +1,7 @@
 package xa
 
 import (
+	"crypto/tls"
 	"errors"
 
 	"github.com/go-sql-driver/mysql"
@@ -11,8 +12,10 @@ func adviceFor(e *Error) string {
 	switch {
 	case errors.Is(e.Err, mysql.ErrPktTooLarge):
 		return "the statement is larger than max_allowed_packet of the server, nothing was sent: use smaller batches, or raise max_allowed_packet"
+	case e.Number == 0 && e.Verb == VerbConnect:
+		return unconnectedAdvice(e.Err)
 	case e.Number == 0 && errors.Is(e.Err, ErrSessionLost):
-		return lostAdvice(e.Verb)
+		return lostAdvice(e.Verb) + slowAdvice(e.Err)
 	}
 	switch e.Number {
 	case errXANota:
@@ -62,9 +65,39 @@ func lostAdvice(verb Verb) string {
 		return "end the session on the server and wait until it is gone, then repeat this"
 	case VerbStart, VerbExec, VerbSavepoint, VerbRollbackTo, VerbEnd:
 		return "end the session on the server, which rolls the branch back, and replay its rows"
-	case VerbConnect:
-		return "check that the server runs and is reachable at this address"
-	case VerbNone, VerbRecover, VerbQuery, VerbMark, VerbKill:
+	case VerbNone, VerbConnect, VerbRecover, VerbQuery, VerbMark, VerbKill:
+	}
+	return "check that the server runs and is reachable, then repeat this"
+}
+
+// slowAdvice is for a server that is only slow, where more time can be had.
+func slowAdvice(err error) string {
+	var silence *noAnswerError
+	if !errors.As(err, &silence) || silence.limit == "" && silence.after >= longestVerbTimeout {
+		return ""
+	}
+	return "; if server and network are well and this takes longer, raise StatementTimeout"
+}
+
+// unconnectedAdvice is what to do when there is no connection, and no word of the server why.
+func unconnectedAdvice(err error) string {
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, mysql.ErrNoTLS):
+		return "turn TLS on at the server, or leave tls out of the data source name"
+	case errors.As(err, &certificate):
+		return "connect by a host name that the certificate has, and name who signed it: mysql.RegisterTLSConfig(\"name\", …) and " +
+			"tls=name in the data source name"
+	case errors.Is(err, errUnknownNetwork):
+		return "use tcp(host:port) or unix(/path/to/socket); other networks take mysql.RegisterDialContext"
+	case errors.Is(err, mysql.ErrCleartextPassword), errors.Is(err, mysql.ErrNativePassword), errors.Is(err, mysql.ErrOldPassword):
+		return "" // the driver says it
+	case errors.Is(err, mysql.ErrUnknownPlugin):
+		return "give this user a plugin that the driver knows: ALTER USER … IDENTIFIED WITH caching_sha2_password BY …, in MariaDB " +
+			"IDENTIFIED VIA mysql_native_password USING PASSWORD(…)"
+	case errors.Is(err, ErrSessionLost):
+		return "check that the server runs and is reachable at this address, and that MySQL or MariaDB is what listens there: " +
+			"the port of a web server, or of MySQL's X protocol, 33060, is not the right one"
 	}
 	return ""
 }
@@ -73,11 +106,19 @@ func lostAdvice(verb Verb) string {
 var connectAdvice = map[uint16]string{
 	errTooManyConnections: "the server's max_connections is used up: raise it, or use fewer sessions",
 	errUserConnections:    "this user's max_user_connections is used up: raise it, or use fewer sessions",
-	errUserLimit:          "a limit of this user is used up: raise it, or use fewer sessions",
+	errUserLimit:          "a limit of this user is used up: raise it (ALTER USER … WITH …), or use fewer sessions",
 	errDatabaseDenied:     "grant this user its rights on the database, or name another database in the DSN",
-	errAccessDenied:       "check user and password of the DSN, and from which hosts the server lets this user in",
-	errNoDatabase:         "create this database, or correct its name in the DSN",
-	errHostDenied:         "the server does not let this host in: create the user for this host",
-	errUnknownTimeZone:    "use an offset such as +00:00, or load the server's time zone tables",
-	errNeedsPrivilege:     "grant this user the privilege that the server names",
+	errAccessDenied: "check user and password of the DSN, from which hosts the server lets this user in, and whether it has to " +
+		"come with TLS (tls=true)",
+	errPasswordExpired: "give this user a new password, and put that into the DSN",
+	errAccountLocked:   "unlock this user (ALTER USER … ACCOUNT UNLOCK), or use another",
+	errAccountIsLocked: "unlock this user (ALTER USER … ACCOUNT UNLOCK), or use another",
+	errSecureTransport: "the server takes connections with TLS only: add tls=true to the DSN, or tls=skip-verify for a " +
+		"certificate that nobody checks",
+	errNoDatabase: "create this database, or correct its name in the DSN",
+	errHostBlocked: "connections from this host broke off too often: find what does that (a health check of the port?), then " +
+		"FLUSH HOSTS, in MySQL TRUNCATE TABLE performance_schema.host_cache, or raise max_connect_errors",
+	errHostDenied:      "the server does not let this host in: create the user for this host",
+	errUnknownTimeZone: "use an offset such as +00:00, or load the server's time zone tables",
+	errNeedsPrivilege:  "grant this user the privilege that the server names",
 }

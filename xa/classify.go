@@ -18,6 +18,7 @@ const (
 	errSyntax             = 1064
 	errForcedClose        = 1080
 	errNoSuchThread       = 1094
+	errHostBlocked        = 1129
 	errHostDenied         = 1130
 	errAborting           = 1152
 	errPacketTooLarge     = 1153
@@ -31,6 +32,10 @@ const (
 	errDeadlock           = 1213
 	errUserLimit          = 1226
 	errNeedsPrivilege     = 1227
+	errGlobalVariable     = 1229
+	errWrongValue         = 1231
+	errWrongType          = 1232
+	errReadOnlyVariable   = 1238
 	errReadOnly           = 1290
 	errUnknownTimeZone    = 1298
 	errInterrupted        = 1317
@@ -42,10 +47,14 @@ const (
 	errXADuplicate        = 1440
 	errXATimedOut         = 1613
 	errXADeadlock         = 1614
+	errPasswordExpired    = 1862 // MySQL
 	errConnectionKilled   = 1927 // MariaDB
+	errAccountLocked      = 3118 // MySQL
+	errSecureTransport    = 3159
 	errSessionKilled      = 3169 // MySQL
 	errWideCharacters     = 3854 // MySQL: a list of statements has one with characters of four bytes
 	errInactivity         = 4031 // MySQL: closed by wait_timeout
+	errAccountIsLocked    = 4151 // MariaDB
 )
 
 // State words of 1399.
@@ -217,15 +226,6 @@ func classify(ctx context.Context, verb Verb, state State, id XID, server string
 	v := lost(verb)
 	e.Outcome = v.outcome
 	return e, v.next
-}
-
-// endOf says how an ended context ended, so that the text has the reason and errors.Is finds the context's error.
-func endOf(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	if errors.Is(cause, ctx.Err()) {
-		return cause
-	}
-	return errors.Join(cause, ctx.Err())
 }
 
 // factsOf are the sentinels that a number stands for.

@@ -5,8 +5,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,9 +16,13 @@ import (
 const (
 	defaultLockWait         = time.Second
 	defaultMetadataLockWait = 5 * time.Second
-	defaultVerbTimeout      = 30 * time.Second
 	defaultStatementTimeout = 5 * time.Minute
 	defaultDialTimeout      = 10 * time.Second
+
+	// VerbTimeout follows StatementTimeout up to here.
+	longestVerbTimeout = 30 * time.Second
+	// verbMargin is what a verb has beyond a lock wait, so that 1205 comes as an answer and not as a doubt.
+	verbMargin = 5 * time.Second
 )
 
 // withDefaults is c with its zero values filled in.
@@ -30,8 +34,8 @@ func (c Config) withDefaults() Config {
 	}
 	orDefault(&c.LockWait, defaultLockWait)
 	orDefault(&c.MetadataLockWait, defaultMetadataLockWait)
-	orDefault(&c.VerbTimeout, defaultVerbTimeout)
 	orDefault(&c.StatementTimeout, defaultStatementTimeout)
+	orDefault(&c.VerbTimeout, max(min(c.StatementTimeout, longestVerbTimeout), c.MetadataLockWait+verbMargin))
 	if c.TimeZone == "" {
 		c.TimeZone = "+00:00"
 	}
@@ -39,6 +43,31 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
+}
+
+// String tells of c what may be shown: neither DSN nor Connector.
+func (c Config) String() string {
+	from := "nothing"
+	switch {
+	case c.Connector != nil:
+		from = fmt.Sprintf("Connector (%s)", c.Address)
+	case c.DSN != "":
+		from = "DSN (not shown, it may hold a password)"
+	}
+	return fmt.Sprintf("xa.Config{%s, Job: %q, Run: %q, TimeZone: %q, LockWait: %s, MetadataLockWait: %s, VerbTimeout: %s, "+
+		"StatementTimeout: %s}", from, c.Job, c.Run, c.TimeZone, c.LockWait, c.MetadataLockWait, c.VerbTimeout, c.StatementTimeout)
+}
+
+// Format is String for every verb.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+
+// MarshalText is String, for encoders.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// silence is how long any connection waits for the server's next packet, whatever contexts say: longer than the longest
+// statement that ends by itself.
+func (c Config) silence() time.Duration {
+	return max(c.StatementTimeout, c.VerbTimeout) + c.LockWait + c.MetadataLockWait
 }
 
 // validate tells every problem of c, which has its defaults, in one error.
@@ -72,7 +101,7 @@ func (c Config) validate() error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("configuration of the target server: %w", errors.Join(problems...))
+	return fmt.Errorf("configuration of the target server: %w", listed(problems))
 }
 
 // dial is the connector to use and the server's address for people.
@@ -94,9 +123,17 @@ func (c Config) dial() (driver.Connector, string, error) {
 	parsed.MaxAllowedPacket = 0
 	// It would turn a definite refusal, 1290, into a lost connection.
 	parsed.RejectReadOnly = false
-	if parsed.Timeout == 0 {
+	// Lists of the server are read by the names of their columns.
+	parsed.ColumnsWithAlias = false
+	if parsed.Timeout <= 0 {
 		parsed.Timeout = defaultDialTimeout
 	}
+	if longest := max(c.LockWait, c.MetadataLockWait); parsed.ReadTimeout > 0 && parsed.ReadTimeout <= longest {
+		return nil, "", fmt.Errorf("data source name: readTimeout is %s, and a statement may wait %s for a lock before the "+
+			"server answers: make it longer, or leave it out", parsed.ReadTimeout, longest)
+	}
+	parsed.ReadTimeout = shorter(parsed.ReadTimeout, c.silence())
+	parsed.WriteTimeout = shorter(parsed.WriteTimeout, c.silence())
 	conn, err := mysql.NewConnector(parsed)
 	if err != nil {
 		return nil, "", errors.New("data source name: the driver refuses it, see that address, tls and connectionAttributes fit together")
@@ -104,93 +141,12 @@ func (c Config) dial() (driver.Connector, string, error) {
 	return conn, parsed.Addr, nil
 }
 
-// ours are the session variables that the package sets, and what to use instead.
-var ours = map[string]string{
-	"autocommit":                     "a branch needs autocommit=1 before its XA START",
-	"sql_mode":                       "every session runs in strict mode",
-	"time_zone":                      "use Config.TimeZone",
-	"transaction_isolation":          "every session runs at READ COMMITTED",
-	"tx_isolation":                   "every session runs at READ COMMITTED",
-	"transaction_read_only":          "every session writes",
-	"tx_read_only":                   "every session writes",
-	"innodb_lock_wait_timeout":       "use Config.LockWait",
-	"lock_wait_timeout":              "use Config.MetadataLockWait",
-	"wait_timeout":                   "it is set to 8 hours",
-	"foreign_key_checks":             "it is always on",
-	"unique_checks":                  "it is always on",
-	"xa_detach_on_prepare":           "a server is used as it is set up",
-	"idle_transaction_timeout":       "it is always off",
-	"idle_write_transaction_timeout": "it is always off",
-	"max_statement_time":             "use Config.StatementTimeout",
-	"check_constraint_checks":        "it is always on",
-}
-
-// parseDSN reads a data source name and refuses what would break a branch. No error of it shows a piece of the DSN
-// that might be part of a password.
-func parseDSN(dsn string) (*mysql.Config, error) {
-	parsed, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, unreadable(dsn, err)
+// shorter is the user's own limit where there is one below ours.
+func shorter(users, ours time.Duration) time.Duration {
+	if users > 0 && users < ours {
+		return users
 	}
-	var problems []error
-	if parsed.MultiStatements {
-		problems = append(problems, errors.New(
-			"multiStatements=true: of several statements in one packet nobody can tell which one failed; remove it"))
-	}
-	if parsed.ClientFoundRows {
-		problems = append(problems, errors.New(
-			"clientFoundRows=true: it changes the meaning of affected rows, which are checked; remove it"))
-	}
-	for _, name := range sortedKeys(parsed.Params) {
-		if why, ok := ours[strings.ToLower(name)]; ok {
-			problems = append(problems, fmt.Errorf("%s cannot be set there: %s", strings.ToLower(name), why))
-		}
-		if option := misspelled(name); option != "" {
-			problems = append(problems, fmt.Errorf("an option of the driver is written %s", option))
-		}
-	}
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("data source name: %w", errors.Join(problems...))
-	}
-	return parsed, nil
-}
-
-// driverOptions are the DSN options of the driver that take a value which can be wrong.
-var driverOptions = []string{
-	"allowAllFiles", "allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords",
-	"allowOldPasswords", "charset", "checkConnLiveness", "clientFoundRows", "collation", "columnsWithAlias", "compress",
-	"connectionAttributes", "interpolateParams", "loc", "maxAllowedPacket", "multiStatements", "parseTime",
-	"readTimeout", "rejectReadOnly", "serverPubKey", "strict", "timeTruncate", "timeout", "tls", "writeTimeout",
-}
-
-// misspelled is the driver option that name means but for its capitals, else "".
-func misspelled(name string) string {
-	for _, option := range driverOptions {
-		if name != option && strings.EqualFold(name, option) {
-			return option
-		}
-	}
-	return ""
-}
-
-// unreadable says what is wrong with dsn. A password with a slash or a question mark in it can be cut anywhere, so
-// nothing of dsn is shown but the name of an option that the driver is known to have.
-func unreadable(dsn string, err error) error {
-	const want = "want user:password@tcp(host:port)/database?option=value"
-	if reason, ok := strings.CutPrefix(err.Error(), "invalid DSN: "); ok {
-		return fmt.Errorf("data source name: %s; %s", reason, want)
-	}
-	_, options, _ := strings.Cut(dsn[strings.LastIndexByte(dsn, '/')+1:], "?")
-	for option := range strings.SplitSeq(options, "&") {
-		name, _, _ := strings.Cut(option, "=")
-		if !slices.Contains(driverOptions, name) {
-			continue
-		}
-		if _, err := mysql.ParseDSN("/?" + option); err != nil {
-			return fmt.Errorf("data source name: the value of option %s is not understood; %s", name, want)
-		}
-	}
-	return fmt.Errorf("data source name: it cannot be read; %s", want)
+	return ours
 }
 
 // attributes adds ours to the user's own.
@@ -213,13 +169,4 @@ type driverLog struct{ log *slog.Logger }
 
 func (d driverLog) Print(v ...any) {
 	d.log.LogAttrs(context.Background(), slog.LevelDebug, "driver", slog.String("message", strings.TrimSpace(fmt.Sprintln(v...))))
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -27,8 +27,10 @@ const (
 // and none shows a password. A user who may not see prepared branches gives an error that matches
 // [ErrNoRecoverPrivilege].
 //
-// Of the DSN, multiStatements and clientFoundRows are refused, and so are variables that the package sets itself;
-// maxAllowedPacket and rejectReadOnly are overridden; any other option is the driver's own.
+// Of the DSN, multiStatements and clientFoundRows are refused, and so are variables that the package sets itself, in any
+// spelling, and any that is not the session's own. Overridden are maxAllowedPacket, rejectReadOnly, columnsWithAlias,
+// charset and collation (every session speaks utf8mb4), and a readTimeout or writeTimeout above the bound that [Config]
+// names; any other option is the driver's own.
 func Connect(ctx context.Context, c Config) (*Server, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -38,20 +40,23 @@ func Connect(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A server that takes the connection and then says nothing would otherwise hold a caller without a deadline for ever.
-	probing, cancel := context.WithTimeoutCause(ctx, c.VerbTimeout, errVerbTimeout)
+	// What identifies the user is needed no more, and is not kept where a print of the Server would show it.
+	ownConnector := c.Connector != nil
+	c.DSN, c.Connector = "", nil
+	open := &connector{Connector: inner, settings: commonSettings(c), within: c.VerbTimeout, log: c.Logger}
+	probing, cancel := within(ctx, c.VerbTimeout)
 	defer cancel()
-	can, err := probe(probing, inner, c, address)
+	can, err := probe(probing, open, ownConnector, address)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range can.Warnings {
 		c.Logger.LogAttrs(ctx, slog.LevelWarn, "the target server has a weakness", slog.String("server", address), slog.String("weakness", w))
 	}
-	all := &connector{Connector: inner, settings: append(commonSettings(c), flavourSettings(can.Flavour)...)}
+	open.settings = append(open.settings, flavourSettings(can.Flavour)...)
 	s := &Server{
-		db:       sql.OpenDB(all),
-		sessions: sql.OpenDB(all),
+		db:       sql.OpenDB(open),
+		sessions: sql.OpenDB(open),
 		config:   c,
 		address:  address,
 		can:      can,
@@ -65,15 +70,15 @@ func Connect(ctx context.Context, c Config) (*Server, error) {
 }
 
 // probe opens one connection of its own, with the settings that every server has.
-func probe(ctx context.Context, inner driver.Connector, c Config, address string) (Abilities, error) {
-	db := sql.OpenDB(&connector{Connector: inner, settings: commonSettings(c)})
+func probe(ctx context.Context, open *connector, ownConnector bool, address string) (Abilities, error) {
+	db := sql.OpenDB(open)
 	defer func() { _ = db.Close() }()
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return Abilities{}, connectError(ctx, address, dialError(err))
 	}
 	defer func() { _ = conn.Close() }()
-	p := prober{conn: conn, address: address, ownConnector: c.Connector != nil}
+	p := prober{conn: conn, address: address, ownConnector: ownConnector}
 	can, err := p.run(ctx)
 	if err != nil {
 		return Abilities{}, err
@@ -83,25 +88,41 @@ func probe(ctx context.Context, inner driver.Connector, c Config, address string
 
 // connectError is err, met while a session was opened, with what to do.
 func connectError(ctx context.Context, address string, err error) *Error {
+	err = told(ctx, err)
 	e, _ := classify(ctx, VerbConnect, None, XID{}, address, err)
 	e.Outcome = Refused
 	var answer *mysql.MySQLError
 	var network net.Error
+	var unknown net.UnknownNetworkError
 	switch {
 	case errors.As(err, &answer):
 		// The server is there and talks.
+	case errors.As(err, &unknown):
+		// What was taken for network and address may be anything, and is not shown.
+		e.Server, e.Err = "", errUnknownNetwork
+	case errors.Is(err, errAutocommitOff), errors.Is(err, errDetachChanged):
+		e.Err = err
 	case errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn):
 		e.Err = &lostError{cause: fmt.Errorf("no connection: %w", err)}
 	}
 	return e
 }
 
+var errUnknownNetwork = errors.New("the data source name has a network that is neither tcp nor unix, and that nobody registered")
+
 // dialError explains what the driver makes of an option that it does not know: a variable to set on the server.
 func dialError(err error) error {
 	var answer *mysql.MySQLError
 	var setting *settingError
-	if errors.As(err, &answer) && answer.Number == errUnknownVariable && !errors.As(err, &setting) {
+	if !errors.As(err, &answer) || errors.As(err, &setting) {
+		return err
+	}
+	switch answer.Number {
+	case errUnknownVariable:
 		return fmt.Errorf("%w: the data source name has an option that is neither the driver's nor a variable of the server", err)
+	case errSyntax, errReadOnlyVariable, errGlobalVariable, errWrongValue, errWrongType:
+		return fmt.Errorf("%w: an option of the data source name sets a variable of the server to what it does not take; "+
+			"text needs quotes, and each value has to be escaped", err)
 	}
 	return err
 }

@@ -38,6 +38,7 @@ func TestV22_ServersThatAreRefused(t *testing.T) {
 		{"statement based binary log", []change{set("format", "STATEMENT")}, []string{"binlog_format=ROW"}},
 		{"no XA", []change{set("recover", "unknown")}, []string{"XA RECOVER"}},
 		{"several statements in a packet", []change{set("multi", "1")}, []string{"multiStatements"}},
+		{"writes that replicas do not see", []change{set("sql_log_bin", "0")}, []string{"sql_log_bin is off"}},
 		{"everything at once", []change{set("rollback_on_timeout", "1"), set("recover", "denied"), is("8.0.11")},
 			[]string{"innodb_rollback_on_timeout", "XA_RECOVER_ADMIN", "8.0.30"}},
 	} {
@@ -200,46 +201,6 @@ func TestAProcessListThatWasCutOffProvesNothing(t *testing.T) {
 	_, err = server.SessionAlive(t.Context(), 4711)
 	require.ErrorContains(t, err, "looking for session 4711")
 	set("wide", "0")
-}
-
-// TestG019_DataSourceNamesThatAreRefused covers T19 too: nothing of a password shows in the message.
-func TestG019_DataSourceNamesThatAreRefused(t *testing.T) {
-	for dsn, want := range map[string]string{
-		"u:s3cret@tcp(h:1)/db?multiStatements=true":            "multiStatements",
-		"u:s3cret@tcp(h:1)/db?clientFoundRows=true":            "clientFoundRows",
-		"u:s3cret@tcp(h:1)/db?autocommit=0":                    "autocommit",
-		"u:s3cret@tcp(h:1)/db?AutoCommit=0":                    "autocommit",
-		"u:s3cret@tcp(h:1)/db?sql_mode=%27ANSI%27":             "sql_mode",
-		"u:s3cret@tcp(h:1)/db?time_zone=%27%2B01:00%27":        "Config.TimeZone",
-		"u:s3cret@tcp(h:1)/db?tx_isolation=%27SERIALIZABLE%27": "READ COMMITTED",
-		"u:s3cret@tcp(h:1)/db?parsetime=true":                  "parseTime",
-		"u:s3cret@tcp(h:1)/db?MULTISTATEMENTS=true":            "multiStatements",
-		"u:s3cret@tcp(h:1)/db?parseTime=perhaps":               "option parseTime",
-		"u:s3cret@tcp(h:1)/db?timeout=s3cret":                  "option timeout",
-		"u:s3cret@tcp(h:1)":                                    "missing the slash",
-		"u:s3cret@h:1/db":                                      "user:password@tcp(host:port)",
-		"u:s3cret@tcp(h:1/db":                                  "",
-		"u:x/s3cret?timeout=s3cret@tcp(h:1)":                   "",
-		"u:x/s3cret?s3cret=1&loc=s3cret@tcp(h:1)":              "",
-		"u:s3cret@tcp(h:1)/db?tls=s3cret":                      "",
-		"u:s3cret@tcp(h:1)/db?connectionAttributes=s3cret":     "",
-		"u:s3cret@tcp(h:1)/db?collation=s3cret&loc=s3cret":     "",
-		"u:s3cret@tcp(h:1)/db?serverPubKey=s3cret":             "",
-		"u@s3cret/db": "user:password@tcp(host:port)",
-		"u:s3cret@tcp(h:1)/%zz?multiStatements=true&autocommit=1": "",
-	} {
-		_, err := xa.Connect(t.Context(), xa.Config{DSN: dsn})
-		require.Error(t, err, "%s", dsn)
-		require.NotContains(t, err.Error(), "s3cret", "%s", dsn)
-		require.ErrorContains(t, err, want, "%s", dsn)
-	}
-}
-
-func TestEveryProblemOfADataSourceNameIsTold(t *testing.T) {
-	_, err := xa.Connect(t.Context(), xa.Config{DSN: "u:p@tcp(h:1)/?multiStatements=true&clientFoundRows=true&autocommit=0"})
-	for _, want := range []string{"multiStatements", "clientFoundRows", "autocommit"} {
-		require.ErrorContains(t, err, want)
-	}
 }
 
 func TestConfigurationsThatAreRefused(t *testing.T) {

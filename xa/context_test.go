@@ -37,6 +37,7 @@ func TestL15_AContextThatEndsInAStatement(t *testing.T) {
 	_, err := s.Exec(ctx, fakeInsert)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, reason)
+	require.ErrorContains(t, err, "the task was stopped (context canceled)")
 	require.ErrorIs(t, err, xa.ErrSessionLost)
 	require.Equal(t, xa.InDoubt, xa.OutcomeOf(err))
 	require.Equal(t, xa.Broken, s.State())
@@ -80,7 +81,8 @@ func TestVerbsEndAtVerbTimeout(t *testing.T) {
 			f.block(make(chan struct{}, 1))
 			err := c.do(t.Context(), s)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorContains(t, err, "VerbTimeout")
+			require.ErrorContains(t, err, "on fake:3306: in doubt: the session with the server is lost: no answer within 200ms; ")
+			require.NotContains(t, err.Error(), "\n")
 			require.Equal(t, xa.InDoubt, xa.OutcomeOf(err))
 			require.Equal(t, xa.Broken, s.State())
 		})
@@ -94,7 +96,9 @@ func TestStatementsEndAtStatementTimeout(t *testing.T) {
 	f.block(make(chan struct{}, 1))
 	_, err := s.Exec(t.Context(), fakeInsert)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "StatementTimeout")
+	require.ErrorContains(t, err, "no answer within 20ms (StatementTimeout); ")
+	require.ErrorContains(t, err, "raise StatementTimeout")
+	require.NotContains(t, err.Error(), "\n")
 	require.Equal(t, xa.Broken, s.State())
 }
 

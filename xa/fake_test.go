@@ -44,7 +44,7 @@ func newFake(detached string) *fake {
 		facts: map[string]string{
 			"log_bin": "1", "sync_binlog": "1", "flush": "1", "packet": "1000", "conns": "100", "read_only": "0",
 			"rollback_on_timeout": "0", "format": "ROW", "wsrep": "", "recover": "ok", "process": "1", "autocommit": "1",
-			"multi": "0", "user": "me",
+			"multi": "0", "user": "me", "sql_log_bin": "1",
 		},
 		alive: map[uint64]*fakeConn{},
 		locks: map[string]uint64{},
@@ -195,6 +195,8 @@ func (c *fakeConn) QueryContext(_ context.Context, query string, _ []driver.Name
 			fact("rollback_on_timeout")), nil
 	case query == "SELECT @@binlog_format":
 		return variable(f.facts["format"])
+	case query == "SELECT @@sql_log_bin":
+		return variable(f.facts["sql_log_bin"])
 	case query == "SELECT @@xa_detach_on_prepare":
 		return variable(f.detached)
 	case query == "SELECT @@wsrep_on":

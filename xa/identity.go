@@ -29,15 +29,15 @@ func (s *Server) Identify(ctx context.Context, q Queryer) (Identity, error) {
 	}
 	var width time.Duration
 	for range bracketTries {
-		before, err := clock(ctx, q)
+		before, err := s.clock(ctx, q)
 		if err != nil {
 			return fail(err)
 		}
-		uptime, err := uptime(ctx, q)
+		uptime, err := s.uptime(ctx, q)
 		if err != nil {
 			return fail(err)
 		}
-		after, err := clock(ctx, q)
+		after, err := s.clock(ctx, q)
 		if err != nil {
 			return fail(err)
 		}
@@ -54,31 +54,31 @@ func (s *Server) Identify(ctx context.Context, q Queryer) (Identity, error) {
 func (s *Server) serverName(ctx context.Context, q Queryer) (string, error) {
 	var name string
 	if s.can.Flavour == MySQL {
-		if err := queryRow(ctx, q, "SELECT @@server_uuid", &name); err != nil {
+		if err := s.ask(ctx, q, "SELECT @@server_uuid", &name); err != nil {
 			return "", err
 		}
 		return name, nil
 	}
 	var host, dir string
 	var port, id int64
-	if err := queryRow(ctx, q, "SELECT @@hostname, @@port, @@server_id, @@datadir", &host, &port, &id, &dir); err != nil {
+	if err := s.ask(ctx, q, "SELECT @@hostname, @@port, @@server_id, @@datadir", &host, &port, &id, &dir); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s:%d/%d%s", host, port, id, dir), nil
 }
 
 // clock is the server's clock in UTC, whatever the session's time zone is.
-func clock(ctx context.Context, q Queryer) (time.Time, error) {
+func (s *Server) clock(ctx context.Context, q Queryer) (time.Time, error) {
 	var text string
-	if err := queryRow(ctx, q, serverClock, &text); err != nil {
+	if err := s.ask(ctx, q, serverClock, &text); err != nil {
 		return time.Time{}, err
 	}
 	return time.Parse("2006-01-02 15:04:05.000000", text)
 }
 
-func uptime(ctx context.Context, q Queryer) (int64, error) {
+func (s *Server) uptime(ctx context.Context, q Queryer) (int64, error) {
 	var name, value string
-	if err := queryRow(ctx, q, "SHOW GLOBAL STATUS LIKE 'Uptime'", &name, &value); err != nil {
+	if err := s.ask(ctx, q, "SHOW GLOBAL STATUS LIKE 'Uptime'", &name, &value); err != nil {
 		return 0, err
 	}
 	return strconv.ParseInt(value, 10, 64)
@@ -88,7 +88,7 @@ func uptime(ctx context.Context, q Queryer) (int64, error) {
 // [StartTolerance]: at most some seconds, and only right after a start. ctx bounds the wait.
 func (s *Server) Settled(ctx context.Context) error {
 	for {
-		up, err := uptime(ctx, s.db)
+		up, err := s.uptime(ctx, s.db)
 		if err != nil {
 			return fmt.Errorf("reading the uptime of server %s: %w", s.address, err)
 		}
@@ -98,17 +98,5 @@ func (s *Server) Settled(ctx context.Context) error {
 		if err := wait(ctx, time.Duration(settledUptime-up)*time.Second); err != nil {
 			return fmt.Errorf("waiting until server %s, up for %d s, has settled: %w", s.address, up, err)
 		}
-	}
-}
-
-// wait returns after d, or with the context's cause as soon as ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return endOf(ctx)
 	}
 }

@@ -24,7 +24,7 @@ func (s *Server) SessionAlive(ctx context.Context, id uint64) (bool, error) {
 }
 
 func (s *Server) processOf(ctx context.Context, id uint64) (user string, alive bool, err error) {
-	err = queryRow(ctx, s.db, fmt.Sprintf("SELECT USER FROM information_schema.PROCESSLIST WHERE ID = %d", id), &user)
+	err = s.ask(ctx, s.db, fmt.Sprintf("SELECT USER FROM information_schema.PROCESSLIST WHERE ID = %d", id), &user)
 	var answer *mysql.MySQLError
 	if errors.As(err, &answer) {
 		// MySQL refuses the whole table while any session's statement has characters of four bytes (3854, seen on 9.7).
@@ -42,6 +42,9 @@ func (s *Server) processOf(ctx context.Context, id uint64) (user string, alive b
 // shownUser is the user of session id by SHOW PROCESSLIST, sql.ErrNoRows where it shows no such session. The first two
 // columns are id and user on every server.
 func (s *Server) shownUser(ctx context.Context, id uint64) (user string, err error) {
+	ctx, cancel := s.within(ctx)
+	defer cancel()
+	defer func() { err = told(ctx, err) }()
 	rows, err := s.db.QueryContext(ctx, "SHOW PROCESSLIST")
 	if err != nil {
 		return "", err
@@ -95,7 +98,10 @@ func (s *Server) kill(ctx context.Context, id uint64) error {
 	if err := fault.At(ctx, s.config.Faults, fault.Before(fault.Kill)); err != nil {
 		return err
 	}
-	_, err := s.db.ExecContext(ctx, fmt.Sprintf("KILL CONNECTION %d", id))
+	run, cancel := s.within(ctx)
+	defer cancel()
+	_, err := s.db.ExecContext(run, fmt.Sprintf("KILL CONNECTION %d", id))
+	err = told(run, err)
 	var answer *mysql.MySQLError
 	if err != nil && (!errors.As(err, &answer) || answer.Number != errNoSuchThread) {
 		return err

@@ -35,7 +35,7 @@ type MarkHolder struct {
 // MarkHolder tells which session holds m, if any.
 func (s *Server) MarkHolder(ctx context.Context, q Queryer, m Mark) (id uint64, held bool, err error) {
 	holder := sql.Null[uint64]{}
-	if err := queryRow(ctx, q, "SELECT "+isUsed(m), &holder); err != nil {
+	if err := s.ask(ctx, q, "SELECT "+isUsed(m), &holder); err != nil {
 		return 0, false, fmt.Errorf("reading owner mark %s on server %s: %w", m, s.address, err)
 	}
 	return holder.V, holder.Valid, nil
@@ -80,7 +80,7 @@ func (s *Server) holders(ctx context.Context, marks []Mark) ([]MarkHolder, error
 		columns[i] = isUsed(m)
 		into[i] = &ids[i]
 	}
-	if err := queryRow(ctx, s.db, "SELECT "+strings.Join(columns, ", "), into...); err != nil {
+	if err := s.ask(ctx, s.db, "SELECT "+strings.Join(columns, ", "), into...); err != nil {
 		return nil, fmt.Errorf("reading the owner marks of job %q on server %s: %w", marks[0].Job, s.address, err)
 	}
 	var held []MarkHolder

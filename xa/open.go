@@ -47,20 +47,26 @@ func (s *Server) connect(ctx context.Context) (*Session, error) {
 	return session, nil
 }
 
+// Sessions on which no branch may be begun.
+var (
+	errAutocommitOff = errors.New("the session has autocommit off, with which XA START is refused: find what turns it off again")
+	errDetachChanged = errors.New("xa_detach_on_prepare was turned off since this server was opened: open it anew")
+)
+
 func (s *Server) examine(ctx context.Context, session *Session) error {
 	detached := "0"
 	if s.can.Detached {
 		detached = "@@xa_detach_on_prepare"
 	}
 	var autocommit, detaches bool
-	err := queryRow(ctx, session.conn, "SELECT CONNECTION_ID(), @@autocommit, "+detached, &session.id, &autocommit, &detaches)
+	err := s.ask(ctx, session.conn, "SELECT CONNECTION_ID(), @@autocommit, "+detached, &session.id, &autocommit, &detaches)
 	switch {
 	case err != nil:
 		return err
 	case !autocommit:
-		return errors.New("the session has autocommit off, with which XA START is refused")
+		return errAutocommitOff
 	case detaches != s.can.Detached:
-		return errors.New("xa_detach_on_prepare was turned off since this server was opened: open it anew")
+		return errDetachChanged
 	}
 	return nil
 }
@@ -114,7 +120,7 @@ func (s *Server) lock(ctx context.Context, session *Session, m Mark) (bool, erro
 		return false, err
 	}
 	var got sql.Null[int64]
-	if err := queryRow(ctx, session.conn, "SELECT GET_LOCK('"+m.Name()+"', 0)", &got); err != nil {
+	if err := s.ask(ctx, session.conn, "SELECT GET_LOCK('"+m.Name()+"', 0)", &got); err != nil {
 		return false, err
 	}
 	if !got.Valid || got.V != 1 {

@@ -151,8 +151,9 @@ func (p *Pool) Return(s *Session) {
 
 // Discard ends a session, here and on the server, and returns when the server's process list no longer shows it: its
 // open branch is rolled back then, a prepared one stays, its mark is free. It is for any state. ctx bounds the wait and
-// should have a deadline, which leaves time for the rollback of a large branch; an error means that the session could
-// not be shown to be gone. The session is out of the pool either way.
+// should have a deadline, which leaves time for the rollback of a large branch; a server that answers nothing at all is
+// waited for no longer than [Config] says. An error means that the session could not be shown to be gone. The session
+// is out of the pool either way.
 func (p *Pool) Discard(ctx context.Context, s *Session) error {
 	p.mu.Lock()
 	delete(p.all, s)
@@ -176,7 +177,7 @@ func (p *Pool) end(ctx context.Context, s *Session) error {
 
 // drop is end for a session that no caller has: it goes whether or not ctx has ended.
 func (p *Pool) drop(ctx context.Context, s *Session) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), p.server.config.VerbTimeout, errVerbTimeout)
+	ctx, cancel := p.server.within(context.WithoutCancel(ctx))
 	defer cancel()
 	return p.end(ctx, s)
 }
@@ -222,7 +223,8 @@ func (p *Pool) holds(ctx context.Context, s *Session) (bool, error) {
 
 // Close ends every session, taken ones too, by closing their connections, and returns when the server no longer shows
 // them: open branches are rolled back, prepared ones stay. It waits for statements in flight until ctx ends, and then
-// cuts them off. Later calls of Take fail.
+// cuts them off. A server that does not answer when it is asked for one session is not asked for the others. Later calls
+// of Take fail.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -240,9 +242,22 @@ func (p *Pool) Close(ctx context.Context) error {
 		s.shut()
 		stop()
 	}
+	silent := 0
 	for _, s := range sessions {
-		problems = append(problems, p.awaitEnd(ctx, s))
+		if silent == 0 {
+			err := p.awaitEnd(ctx, s)
+			problems = append(problems, err)
+			var silence *noAnswerError
+			if errors.As(err, &silence) {
+				silent = 1
+			}
+		} else {
+			silent++
+		}
 		p.free(s.mark)
+	}
+	if silent > 1 {
+		problems = append(problems, fmt.Errorf("server %s was not asked for %d more sessions", p.server.address, silent-1))
 	}
 	return errors.Join(problems...)
 }

@@ -29,8 +29,13 @@ func (p *prober) run(ctx context.Context) (Abilities, error) {
 	}
 	can.login = userName(can.login)
 	can.Flavour = flavourOf(can.Version)
+	for _, s := range flavourSettings(can.Flavour) {
+		if _, err := p.conn.ExecContext(ctx, s); err != nil {
+			return Abilities{}, connectError(ctx, p.address, &settingError{statement: s, err: err})
+		}
+	}
 	for _, step := range []func(context.Context, *Abilities) error{
-		p.variables, p.binlogFormat, p.detach, p.galera, p.version, p.recover, p.process, p.packets,
+		p.variables, p.binlogFormat, p.binlogOff, p.detach, p.galera, p.version, p.recover, p.process, p.packets,
 	} {
 		if err := step(ctx, &can); err != nil {
 			return Abilities{}, connectError(ctx, p.address, err)
@@ -94,6 +99,20 @@ func (p *prober) binlogFormat(ctx context.Context, can *Abilities) error {
 	}
 	if can.BinaryLog && strings.EqualFold(format, "STATEMENT") {
 		p.refuse("binlog_format is STATEMENT, with which a server takes no writes at READ COMMITTED: set binlog_format=ROW")
+	}
+	return nil
+}
+
+// binlogOff finds a connector, or an init_connect, that keeps this user's writes out of the binary log. To turn that on
+// again takes a privilege.
+func (p *prober) binlogOff(ctx context.Context, can *Abilities) error {
+	var on bool
+	known, err := p.optional(ctx, "SELECT @@sql_log_bin", &on)
+	if err != nil {
+		return err
+	}
+	if known && !on && can.BinaryLog {
+		p.refuse("sql_log_bin is off in this user's sessions, so replicas would miss every row: see what sets it, and take that away")
 	}
 	return nil
 }

@@ -25,16 +25,18 @@ func (s *Server) Scan(ctx context.Context, q Queryer) ([]XID, error) {
 	return found, nil
 }
 
-func (s *Server) scan(ctx context.Context, q Queryer) ([]XID, error) {
+func (s *Server) scan(ctx context.Context, q Queryer) (found []XID, err error) {
 	if err := fault.At(ctx, s.config.Faults, fault.Before(fault.Recover)); err != nil {
 		return nil, err
 	}
-	rows, err := q.QueryContext(ctx, "XA RECOVER")
+	run, cancel := s.within(ctx)
+	defer cancel()
+	defer func() { err = told(run, err) }()
+	rows, err := q.QueryContext(run, "XA RECOVER")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	var found []XID
 	for rows.Next() {
 		var format int64
 		var gtrid, bqual int
@@ -92,7 +94,7 @@ func (s *Server) countLimbo(ctx context.Context) (detached, prepared int, err er
 	if err != nil {
 		return 0, 0, err
 	}
-	err = queryRow(ctx, s.db, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0", &detached)
+	err = s.ask(ctx, s.db, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = 0", &detached)
 	if err != nil {
 		return 0, 0, fmt.Errorf("reading the transactions of server %s (this needs PROCESS): %w", s.address, err)
 	}

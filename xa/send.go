@@ -89,8 +89,8 @@ func (s *Session) ExecContext(ctx context.Context, query string, args ...any) (s
 	return result, nil
 }
 
-// QueryContext runs a plain query. Allowed in state None only. The rows must be closed before the next call; rows that
-// are still open then are cut off, and the session is Broken.
+// QueryContext runs a plain query. Allowed in state None only. The rows must be closed before the next call, and within
+// Config.StatementTimeout; rows that are still open then are cut off, and the session is Broken.
 func (s *Session) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,12 +101,13 @@ func (s *Session) QueryContext(ctx context.Context, query string, args ...any) (
 	if err := s.unsent(ctx, c); err != nil {
 		return nil, err
 	}
-	run, cancel := context.WithCancel(ctx)
-	s.track(&cancel)
+	// done would cut the rows off.
+	run, done := s.bound(ctx, VerbQuery)
 	rows, err := s.conn.QueryContext(run, query, args...) //nolint:sqlclosecheck // the caller closes them
 	if err != nil {
-		s.track(nil)
-		return nil, s.failed(ctx, c, err)
+		err = s.failed(run, c, err)
+		done()
+		return nil, err
 	}
 	return rows, nil
 }

@@ -10,7 +10,23 @@ import (
 	"github.com/xasink/xasink/fault"
 )
 
-// Config says how to reach one server. Either DSN or Connector is needed.
+// Config says how to reach one server. Either DSN or Connector is needed. Printed, by any verb of fmt, as text or in
+// JSON, it shows neither of them.
+//
+// Every call ends, also under a context that never does, when the link to the server goes dead without a word (packets
+// are dropped, nothing is closed). With S = StatementTimeout, V = VerbTimeout and W = LockWait + MetadataLockWait:
+//
+//   - to connect, and each short question that the package itself asks (marks, sessions, identity, a scan), V;
+//   - a verb, V; a statement of a session, S, and a result set of one too;
+//   - Pool.Take, 2V + 1 s where it first has to find out that an idle session is dead; Pool.Discard, V + 1 s; Pool.Close,
+//     S + V + 1 s whatever the number of sessions, V + 1 s where none is in a statement;
+//   - a read or statement on [Server.DB] from outside of the package, max(S, V) + W after the server's last packet.
+//     Whoever wants less gives the context a deadline.
+//
+// The last one bounds every connection that a DSN opens (the driver's readTimeout and writeTimeout, unless the DSN has
+// shorter ones; a readTimeout within which a lock wait would not end is refused). Connections of a Connector of the
+// user's own are bounded like that only if the user does it. A server that is there, but has long to do (to roll a large
+// branch back, to sort), is waited for as the caller's context says, or S.
 type Config struct {
 	// DSN is a data source name of github.com/go-sql-driver/mysql. Parameters that would break a branch
 	// (multiStatements, autocommit) or that the package sets itself are refused or overridden; see Connect.
@@ -27,9 +43,10 @@ type Config struct {
 	LockWait time.Duration
 	// MetadataLockWait is lock_wait_timeout of every session, whole seconds; 0 is 5 s.
 	MetadataLockWait time.Duration
-	// VerbTimeout bounds each XA verb, on top of the caller's context; 0 is 30 s.
+	// VerbTimeout bounds each XA verb, connecting, and each short question to the server. 0 is StatementTimeout where that
+	// is below 30 s, else 30 s; but never less than 5 s above MetadataLockWait, for which a verb may wait at the server.
 	VerbTimeout time.Duration
-	// StatementTimeout bounds each Exec, on top of the caller's context; 0 is 5 min.
+	// StatementTimeout bounds each Exec and each plain statement of a session, on top of the caller's context; 0 is 5 min.
 	StatementTimeout time.Duration
 	// Faults acts at the points of package fault; nil for none.
 	Faults fault.Injector

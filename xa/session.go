@@ -12,11 +12,6 @@ import (
 	"github.com/xasink/xasink/fault"
 )
 
-var (
-	errVerbTimeout      = errors.New("no answer within VerbTimeout")
-	errStatementTimeout = errors.New("no answer within StatementTimeout")
-)
-
 // savepointName is the one savepoint that a branch has; setting it again moves it.
 const savepointName = "xasink"
 
@@ -30,8 +25,8 @@ const savepointName = "xasink"
 // A context that has ended before anything was sent is an Error with Outcome Refused, and the state stays; but a
 // statement that belongs into a branch and was not sent poisons the branch, which lacks it. Once a verb is being sent
 // the caller's context no longer counts, since to stop waiting would leave the outcome in doubt: the verb runs under
-// Config.VerbTimeout. Exec, LedgerExec and plain statements end with the caller's context; the session is Broken then,
-// because the server goes on with the statement.
+// Config.VerbTimeout. Exec, LedgerExec and plain statements end with the caller's context or with
+// Config.StatementTimeout; the session is Broken then, because the server goes on with the statement.
 type Session struct {
 	server *Server
 	conn   *sql.Conn
@@ -331,9 +326,10 @@ func (s *Session) poisonUnsent(err error) {
 func (s *Session) bound(ctx context.Context, verb Verb) (run context.Context, done func()) {
 	var cancel context.CancelFunc
 	if verb == VerbExec || verb == VerbQuery {
-		run, cancel = context.WithTimeoutCause(ctx, s.server.config.StatementTimeout, errStatementTimeout)
+		limit := s.server.config.StatementTimeout
+		run, cancel = context.WithTimeoutCause(ctx, limit, &noAnswerError{after: limit, limit: "StatementTimeout"})
 	} else {
-		run, cancel = context.WithTimeoutCause(context.WithoutCancel(ctx), s.server.config.VerbTimeout, errVerbTimeout)
+		run, cancel = s.server.within(context.WithoutCancel(ctx))
 	}
 	s.track(&cancel)
 	return run, func() {
@@ -374,7 +370,7 @@ func (s *Session) shut() {
 
 // alive asks the server for a sign of life.
 func (s *Session) alive(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.server.config.VerbTimeout)
+	ctx, cancel := s.server.within(ctx)
 	defer cancel()
 	return s.conn.PingContext(ctx) == nil
 }
