@@ -23,8 +23,8 @@ FUZZES = $(shell grep -rno --include='*_test.go' --exclude-dir=.cache --exclude-
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: tools ## real flights into a real MySQL through kill -9 (ARGS=--keep leaves the server up)
-	@scripts/engine.sh $(if $(findstring --mariadb,$(ARGS)),,--mysql)
+demo: tools ## real flights into a real MySQL through kill -9 (ARGS="--mariadb --keep": into a MariaDB, and leave it up)
+	@scripts/engine.sh $(if $(findstring --mariadb,$(ARGS)),--mariadb,--mysql)
 	@go build -C e2e -buildvcs=false -o $(BIN)/demo ./cmd/demo
 	@$(BIN)/demo $(ARGS)
 
@@ -55,7 +55,7 @@ fuzz: tools ## each fuzz target for FUZZTIME (default 30s)
 		go test -run '^$$' -fuzz "^$${target#*:}$$" -fuzztime $(FUZZTIME) "$${target%%:*}" || exit 1; \
 	done
 
-clean: ## remove servers that were left up, and .cache
+clean: ## remove the servers that this clone left up, and .cache
 	@if [ -x $(BIN)/xasink-servers ]; then $(BIN)/xasink-servers --stop; fi
 	@chmod -R u+w $(CACHE) 2>/dev/null; rm -rf $(CACHE)
 

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Makes a Docker engine answer. As root it installs and starts what is missing;
-# as a plain user it says in one line what to do. Done when `docker info` works;
-# running it again is free.
+# Makes a Docker engine answer. As root it installs and starts what is missing.
+# A plain user without one is told in one line what to install, unless the
+# servers can be had without: --mysql or --mariadb names the one that is wanted,
+# both is the default. Done when `docker info` works; running it again is free.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -32,16 +33,41 @@ if answers; then
 	say "answers"
 	exit 0
 fi
+# version_of prints the version of a server program of this machine, looked for
+# where xasink-servers looks for it.
+version_of() { # program
+	PATH=$PATH:/usr/sbin:/usr/local/sbin:/usr/libexec "$1" --no-defaults --version 2>/dev/null
+}
+
+# lacks adds to lacking what a server needs that can be had without an engine.
+lacking=()
+lacks() { # mysql or mariadb
+	case $1 in
+	mysql)
+		[ -n "${XASINK_TEST_DSN:-}" ] && return
+		case $(version_of mysqld) in "" | *MariaDB*) lacking+=("mysqld, or set XASINK_TEST_DSN") ;; esac
+		;;
+	mariadb)
+		[ -n "${XASINK_TEST_DSN_MARIADB:-}" ] && return
+		case $(version_of mariadbd || version_of mysqld) in *MariaDB*) ;; *) lacking+=("mariadbd, or set XASINK_TEST_DSN_MARIADB") ;; esac
+		;;
+	esac
+}
+
 if [ "$(id -u)" != 0 ]; then
-	if [ -n "${XASINK_TEST_DSN:-}" ] && { [ -n "${XASINK_TEST_DSN_MARIADB:-}" ] || [ "${1:-}" = --mysql ]; }; then
-		say "none; the servers of XASINK_TEST_DSN and XASINK_TEST_DSN_MARIADB are taken"
+	case ${1:-} in
+	--mysql) lacks mysql ;;
+	--mariadb) lacks mariadb ;;
+	*)
+		lacks mysql
+		lacks mariadb
+		;;
+	esac
+	if [ ${#lacking[@]} = 0 ]; then
+		say "none; the servers are those of the environment and of this machine"
 		exit 0
 	fi
-	if PATH=$PATH:/usr/sbin command -v mysqld mariadbd >/dev/null; then
-		say "none; a mysqld or mariadbd of this machine is taken"
-		exit 0
-	fi
-	fail "none answers you: install Docker and join group docker, or run this as root, or set XASINK_TEST_DSN and XASINK_TEST_DSN_MARIADB"
+	fail "none answers you: install Docker and join group docker, or run this as root, or install $(printf '%s; and ' "${lacking[@]}" | sed 's/; and $//')"
 fi
 
 if ! command -v dockerd >/dev/null; then

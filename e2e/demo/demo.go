@@ -31,7 +31,6 @@ type life struct {
 func Run(ctx context.Context, o Options) (err error) {
 	began := time.Now()
 	show := newScreen(o.Out, o.Terminal)
-	show.line("server: starting %s", o.Flavour)
 	server, err := servers.Start(ctx, o.Flavour, servers.Options{Keep: o.Keep, Log: show})
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 const (
 	labelFlavour = "org.xasink.flavour"
 	labelOwner   = "org.xasink.owner"
+	labelClone   = "org.xasink.clone"
 	labelKeep    = "org.xasink.keep"
 )
 
@@ -42,7 +43,7 @@ type inContainer struct {
 // startContainer runs a new container and takes the engine over. Before, it
 // removes what dead processes left.
 func startContainer(ctx context.Context, e engine, flavour Flavour, opts Options) (host, int, error) {
-	if err := e.removeContainers(ctx, opts.Log, false); err != nil {
+	if err := e.removeContainers(ctx, opts.Log, Leftovers{}); err != nil {
 		fmt.Fprintf(opts.Log, "leftover containers: %v\n", err)
 	}
 	var err error
@@ -74,7 +75,7 @@ func runContainer(ctx context.Context, name string, port int, flavour Flavour, o
 	if flavour == MariaDB {
 		prefix = "MARIADB"
 	}
-	labels := map[string]string{labelFlavour: string(flavour), labelOwner: self().String()}
+	labels := map[string]string{labelFlavour: string(flavour), labelOwner: self().String(), labelClone: clone()}
 	if opts.Keep {
 		labels[labelKeep] = "true"
 	}
@@ -167,9 +168,8 @@ func (e engine) removeContainer(ctx context.Context, id string) error {
 	return err
 }
 
-// removeContainers removes the containers of dead owners, and, if kept, also
-// those that were to outlive theirs.
-func (e engine) removeContainers(ctx context.Context, log io.Writer, kept bool) error {
+// removeContainers removes the containers that which includes.
+func (e engine) removeContainers(ctx context.Context, log io.Writer, which Leftovers) error {
 	list, err := e.ContainerList(ctx, client.ContainerListOptions{
 		All:     true,
 		Filters: make(client.Filters).Add("label", labelOwner),
@@ -179,7 +179,7 @@ func (e engine) removeContainers(ctx context.Context, log io.Writer, kept bool) 
 	}
 	var errs []error
 	for _, c := range list.Items {
-		if !leftover(c.Labels[labelOwner], c.Labels[labelKeep] != "", kept) {
+		if !which.include(mark{c.Labels[labelOwner], c.Labels[labelClone], c.Labels[labelKeep] != ""}) {
 			continue
 		}
 		fmt.Fprintf(log, "removing container %s, which an earlier run left\n", strings.TrimPrefix(strings.Join(c.Names, " "), "/"))

@@ -59,14 +59,10 @@ func (e engine) close() error { return e.Close() }
 
 // imageOf is the image that containers of a flavour are made from.
 func imageOf(flavour Flavour) string {
-	variable, image := "XASINK_TEST_MYSQL_IMAGE", "mysql:9.7"
-	if flavour == MariaDB {
-		variable, image = "XASINK_TEST_MARIADB_IMAGE", "mariadb:11.8"
-	}
-	if set := os.Getenv(variable); set != "" {
+	if set := os.Getenv(flavour.imageVariable()); set != "" {
 		return set
 	}
-	return image
+	return flavour.defaultImage()
 }
 
 // ensureImage returns when the engine has the flavour's image: present, or

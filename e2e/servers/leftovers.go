@@ -5,42 +5,47 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 )
 
-// RemoveLeft removes what dead processes left. log gets a line for each.
-func RemoveLeft(ctx context.Context, log io.Writer) error { return removeAll(ctx, log, false) }
+// Leftovers say which servers Remove removes. The zero value is what runs of
+// this clone of the repository left that died, and what such runs of a clone
+// left that is not there any more.
+type Leftovers struct {
+	// Kept removes also what was started with Options.Keep.
+	Kept bool
+	// All removes what runs of other clones left as well.
+	All bool
+}
 
-// RemoveKept removes, beside what RemoveLeft does, the servers that were started
-// with Options.Keep, whoever started them.
-func RemoveKept(ctx context.Context, log io.Writer) error { return removeAll(ctx, log, true) }
-
-func removeAll(ctx context.Context, log io.Writer, kept bool) error {
-	errs := []error{removeProcesses(log, kept)}
+// Remove removes servers that earlier runs left. log gets a line for each.
+func Remove(ctx context.Context, which Leftovers, log io.Writer) error {
+	errs := []error{removeProcesses(log, which)}
 	if e, err := connectEngine(ctx); err == nil { // without an engine there are no containers
-		errs = append(errs, e.removeContainers(ctx, log, kept), e.close())
+		errs = append(errs, e.removeContainers(ctx, log, which), e.close())
 	}
 	return errors.Join(errs...)
 }
 
-// removeProcesses removes the local servers of dead owners, and, if kept, also
-// those that were to outlive theirs. Only directories of this user are looked
-// at.
-func removeProcesses(log io.Writer, kept bool) error {
+// removeProcesses removes the local servers that which includes. Only
+// directories of this user are looked at.
+func removeProcesses(log io.Writer, which Leftovers) error {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), dirPattern))
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, dir := range dirs {
-		text, err := os.ReadFile(filepath.Join(dir, fileOwner))
+		owner, err := os.ReadFile(filepath.Join(dir, fileOwner))
 		if err != nil { // not ours, or just being made
 			continue
 		}
+		clone, _ := os.ReadFile(filepath.Join(dir, fileClone))
 		_, err = os.Stat(filepath.Join(dir, fileKeep))
-		if !leftover(string(text), err == nil, kept) {
+		if !which.include(mark{string(owner), string(clone), err == nil}) {
 			continue
 		}
 		fmt.Fprintf(log, "removing server %s, which an earlier run left\n", dir)
@@ -52,12 +57,28 @@ func removeProcesses(log io.Writer, kept bool) error {
 	return errors.Join(errs...)
 }
 
-// leftover decides whether a server is to be removed: one that is to outlive
-// its owner only if kept asks for those, any other when its owner is dead.
-func leftover(ownerText string, keep, kept bool) bool {
-	if keep {
-		return kept
+// mark is what a server carries, so that later processes know what to do with
+// it.
+type mark struct {
+	owner string // the process that started it, as owner.String
+	clone string // the repository that the process was built from; "" if it did not tell
+	keep  bool   // it is to outlive its owner
+}
+
+// include decides whether a server is to be removed.
+func (l Leftovers) include(m mark) bool {
+	owner, known := parseOwner(m.owner)
+	switch {
+	case m.keep && !l.Kept, !m.keep && !(known && owner.dead()):
+		return false
+	case l.All || m.clone == clone():
+		return true
+	case m.keep || m.clone == "":
+		return false
 	}
-	o, known := parseOwner(ownerText)
-	return known && o.dead()
+	// Nobody but others can clear up for a clone that was deleted. Its owner is
+	// dead, which is known of processes of this machine alone, so that the path
+	// means what it says.
+	_, err := os.Stat(m.clone)
+	return errors.Is(err, fs.ErrNotExist)
 }

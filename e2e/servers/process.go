@@ -17,6 +17,7 @@ import (
 const (
 	dirPattern = "xasink-server-*"
 	fileOwner  = "owner"
+	fileClone  = "clone"
 	fileKeep   = "keep"
 	filePID    = "server.pid"
 	fileLog    = "server.log"
@@ -60,7 +61,7 @@ func findBinary(ctx context.Context, flavour Flavour) (binary string, lacking er
 // startProcess makes a data directory and runs a server on it. Before, it
 // removes what dead processes left.
 func startProcess(ctx context.Context, flavour Flavour, binary string, opts Options) (host, int, error) {
-	if err := removeProcesses(opts.Log, false); err != nil {
+	if err := removeProcesses(opts.Log, Leftovers{}); err != nil {
 		fmt.Fprintf(opts.Log, "leftover servers: %v\n", err)
 	}
 	port, err := freePort(ctx)
@@ -94,13 +95,17 @@ func (h *localProcess) path(name string) string { return filepath.Join(h.dir, na
 // prepare fills the directory: whose it is, the data, and the statements of the
 // first start.
 func (h *localProcess) prepare(ctx context.Context) error {
-	if err := os.WriteFile(h.path(fileOwner), []byte(self().String()), 0o600); err != nil {
+	// The owner last: without it nobody looks at the rest.
+	if err := os.WriteFile(h.path(fileClone), []byte(clone()), 0o600); err != nil {
 		return err
 	}
 	if h.keep {
 		if err := os.WriteFile(h.path(fileKeep), nil, 0o600); err != nil {
 			return err
 		}
+	}
+	if err := os.WriteFile(h.path(fileOwner), []byte(self().String()), 0o600); err != nil {
+		return err
 	}
 	args := []string{"--no-defaults", "--datadir=" + h.path("data")}
 	args = append(args, asUser()...)

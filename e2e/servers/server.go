@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -22,15 +24,6 @@ const (
 	MariaDB Flavour = "mariadb"
 )
 
-// DSNVariable is the environment variable whose server replaces started ones
-// of this flavour.
-func (f Flavour) DSNVariable() string {
-	if f == MariaDB {
-		return "XASINK_TEST_DSN_MARIADB"
-	}
-	return "XASINK_TEST_DSN"
-}
-
 // Options say what server Start gives. The zero value is any server.
 type Options struct {
 	// Own asks for a server that nobody else uses, whatever the environment
@@ -39,8 +32,8 @@ type Options struct {
 	// Args are added to the command line of a started server, after
 	// --max-connections=1000. A server given by the environment ignores them.
 	Args []string
-	// Keep lets a started server outlive this process. It stays until
-	// RemoveKept or the command that RemoveCommand tells.
+	// Keep lets a started server outlive this process. It stays until Remove with
+	// Leftovers.Kept, or the command that RemoveCommand tells.
 	Keep bool
 	// Log gets a line for each step that takes time (engine, pull, build,
 	// start). Nil: nobody.
@@ -124,8 +117,7 @@ func place(ctx context.Context, flavour Flavour, opts Options) (host, int, error
 	engine, err := connectEngine(ctx)
 	if err != nil {
 		if lacking != nil {
-			return nil, 0, fmt.Errorf("no %s server can be had: start a Docker engine (scripts/engine.sh does as root), "+
-				"or install %s, or set %s; the engine: %w", flavour, lacking, flavour.DSNVariable(), err)
+			return nil, 0, noServer(flavour, lacking, err)
 		}
 		return startProcess(ctx, flavour, binary, opts)
 	}
@@ -139,6 +131,21 @@ func place(ctx context.Context, flavour Flavour, opts Options) (host, int, error
 		return startProcess(ctx, flavour, binary, opts)
 	}
 	return startContainer(ctx, engine, flavour, opts)
+}
+
+// noServer is one line that says what to install. engine is why there is no
+// Docker, in as many lines as it likes.
+func noServer(flavour Flavour, lacking, engine error) error {
+	return fmt.Errorf("no %s server can be had: install Docker and start it (scripts/engine.sh does both as root on Debian), "+
+		"or install %w, or set %s; without Docker because: %s", flavour, lacking, flavour.DSNVariable(), oneLine(engine.Error()))
+}
+
+func oneLine(text string) string {
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "; ")
 }
 
 // given is the server of the environment, after it answered.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -206,10 +208,32 @@ func TestServerOfADeadProcessIsRemovedByTheNextStartAndAKeptOneIsNot(t *testing.
 	servers.OwnForTest(t, flavours()[0])
 	require.Error(t, left.PingContext(ctx), "the dead process's server must be gone")
 	require.NoError(t, kept.PingContext(ctx), "a kept server stays")
+	requireOfThisClone(t, removeKept)
 
 	out, err := exec.CommandContext(ctx, "sh", "-c", removeKept).CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Error(t, kept.PingContext(ctx), "its own command removes it")
+}
+
+// requireOfThisClone wants the server, known by the command that removes it, marked with this clone of the repository.
+func requireOfThisClone(t *testing.T, removeCommand string) {
+	t.Helper()
+	_, source, _, _ := runtime.Caller(0)
+	clone, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(source), "..", ".."))
+	if err != nil { // built elsewhere
+		clone = filepath.Join(filepath.Dir(source), "..", "..")
+	}
+	fields := strings.Fields(removeCommand)
+	name := fields[len(fields)-1]
+	if fields[0] != "docker" {
+		mark, err := os.ReadFile(filepath.Join(name, "clone"))
+		require.NoError(t, err)
+		require.Equal(t, clone, string(mark))
+		return
+	}
+	label, err := exec.CommandContext(t.Context(), "docker", "inspect", "--format", `{{index .Config.Labels "org.xasink.clone"}}`, name).Output()
+	require.NoError(t, err)
+	require.Equal(t, clone, strings.TrimSpace(string(label)))
 }
 
 func TestWithoutAnEngineTheMachinesOwnServerIsUsed(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,37 +25,58 @@ func main() {
 	if flights.IsWorker() {
 		os.Exit(flights.WorkerMain())
 	}
-	os.Exit(run(os.Args[1:]))
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-func run(args []string) int {
+const usage = `usage: demo [--mariadb] [--keep]
+
+  --mariadb  use a MariaDB instead of a MySQL
+  --keep     leave the server, the tables and the state file, and tell how to
+             look at them
+
+`
+
+// parse understands the command line; flag.ErrHelp asks for the usage.
+func parse(args []string) (o demo.Options, err error) {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	mariadb := flags.Bool("mariadb", false, "use a MariaDB instead of a MySQL")
-	keep := flags.Bool("keep", false, "leave the server, the tables and the state file, and tell how to look at them")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return 0
-	} else if err != nil {
-		return 2
+	flags.SetOutput(io.Discard)
+	mariadb := flags.Bool("mariadb", false, "")
+	flags.BoolVar(&o.Keep, "keep", false, "")
+	if err := flags.Parse(args); err != nil {
+		return o, err
 	}
 	if flags.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "demo: %q is too much; see --help\n", flags.Args())
+		return o, fmt.Errorf("%q is too much", flags.Args())
+	}
+	o.Flavour = servers.MySQL
+	if *mariadb {
+		o.Flavour = servers.MariaDB
+	}
+	return o, nil
+}
+
+func run(args []string, stdout, stderr *os.File) int {
+	o, err := parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage, servers.Environment())
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "demo: wrong usage, see --help: %v\n", err)
 		return 2
 	}
+	o.Out, o.Terminal = stdout, isTerminal(stdout)
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
-	flavour := servers.MySQL
-	if *mariadb {
-		flavour = servers.MariaDB
-	}
-	err := demo.Run(ctx, demo.Options{Flavour: flavour, Keep: *keep, Out: os.Stdout, Terminal: isTerminal(os.Stdout)})
+	err = demo.Run(ctx, o)
 	switch {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "demo: interrupted; what it made is cleared away:", err)
+		fmt.Fprintln(stderr, "demo: interrupted; what it made is cleared away:", err)
 		return 130
 	default:
-		fmt.Fprintln(os.Stderr, "demo:", err)
+		fmt.Fprintln(stderr, "demo:", err)
 		return 1
 	}
 }

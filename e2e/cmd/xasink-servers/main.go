@@ -12,12 +12,14 @@
 //
 //	xasink-servers --stop
 //
-// removes all that were left up; --sweep removes only what runs that died have
-// left, which each start does too. Without --mysql or --mariadb both are started.
-// A variable that is set already names a server to use: none is started for it.
+// removes what was left up; --sweep removes only what runs that died have left,
+// which each start does too. Both mean the servers of the clone of the repository
+// that this program was built from, and with --all those of every clone. Without
+// --mysql or --mariadb both servers are started. A variable that is set already
+// names a server to use: none is started for it. --help names all variables.
 //
-// Exit codes: 0 fine, 1 no server could be had, 2 wrong usage, else the
-// command's own (128 + n when signal n ended it).
+// Exit codes: 0 fine, 1 no server could be had, 2 wrong usage (nothing was
+// started then), else the command's own (128 + n when signal n ended it).
 package main
 
 import (
@@ -38,51 +40,87 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("xasink-servers", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	onlyMySQL := flags.Bool("mysql", false, "start a MySQL")
-	onlyMariaDB := flags.Bool("mariadb", false, "start a MariaDB")
-	stop := flags.Bool("stop", false, "remove the servers that earlier runs left up")
-	sweep := flags.Bool("sweep", false, "remove the servers of runs that died")
-	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: xasink-servers [--mysql] [--mariadb] [-- command args…]\n       xasink-servers --stop | --sweep")
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return 0
-	} else if err != nil {
-		return 2
-	}
-	command := flags.Args()
-	if (*stop || *sweep) && (flags.NFlag() > 1 || len(command) > 0) {
-		fmt.Fprintln(stderr, "xasink-servers: --stop and --sweep stand alone")
-		return 2
-	}
+const usage = `usage: xasink-servers [--mysql] [--mariadb] [-- command args…]
+       xasink-servers --stop | --sweep [--all]
 
+starts the database servers that the project's tests need; runs the command with
+them and removes them when it ends, or without a command prints shell exports and
+leaves them up.
+
+  --mysql    start a MySQL; without this and the next, both are started
+  --mariadb  start a MariaDB
+  --stop     remove the servers that earlier runs left up, and what runs that
+             died have left
+  --sweep    remove only what runs that died have left
+  --all      with --stop or --sweep: also what belongs to other clones of the
+             repository
+
+`
+
+// options are the command line, understood.
+type options struct {
+	flavours []servers.Flavour
+	remove   *servers.Leftovers // not nil: remove these, and start nothing
+	command  []string           // none: leave the servers up
+}
+
+var errUsage = errors.New("wrong usage, see --help")
+
+func parse(args []string) (options, error) {
+	flags := flag.NewFlagSet("xasink-servers", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	mysql, mariadb := flags.Bool("mysql", false, ""), flags.Bool("mariadb", false, "")
+	stop, sweep, all := flags.Bool("stop", false, ""), flags.Bool("sweep", false, ""), flags.Bool("all", false, "")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return options{}, err
+	} else if err != nil {
+		return options{}, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	o := options{command: flags.Args()}
+	switch start := *mysql || *mariadb || len(o.command) > 0; {
+	case len(o.command) == 0 && len(args) > 0 && args[len(args)-1] == "--":
+		return o, fmt.Errorf("%w: there is no command behind --", errUsage)
+	case len(o.command) > 0 && o.command[0] == "":
+		return o, fmt.Errorf("%w: the command's name is empty", errUsage)
+	case *stop && *sweep, (*stop || *sweep) && start:
+		return o, fmt.Errorf("%w: --stop and --sweep stand alone, or with --all", errUsage)
+	case *all && !*stop && !*sweep:
+		return o, fmt.Errorf("%w: --all goes with --stop or --sweep", errUsage)
+	case *stop || *sweep:
+		o.remove = &servers.Leftovers{Kept: *stop, All: *all}
+		return o, nil
+	}
+	if *mysql || !*mariadb {
+		o.flavours = append(o.flavours, servers.MySQL)
+	}
+	if *mariadb || !*mysql {
+		o.flavours = append(o.flavours, servers.MariaDB)
+	}
+	return o, nil
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage, servers.Environment())
+		return 0
+	case err != nil:
+		fmt.Fprintln(stderr, "xasink-servers:", err)
+		return 2
+	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
-	if *stop || *sweep {
-		remove := servers.RemoveLeft
-		if *stop {
-			remove = servers.RemoveKept
-		}
-		if err := remove(ctx, stderr); err != nil {
+	if o.remove != nil {
+		if err := servers.Remove(ctx, *o.remove, stderr); err != nil {
 			fmt.Fprintln(stderr, "xasink-servers:", err)
 			return 1
 		}
 		return 0
 	}
 
-	var flavours []servers.Flavour
-	if *onlyMySQL || !*onlyMariaDB {
-		flavours = append(flavours, servers.MySQL)
-	}
-	if *onlyMariaDB || !*onlyMySQL {
-		flavours = append(flavours, servers.MariaDB)
-	}
-	keep := len(command) == 0
-	started, err := startAll(ctx, flavours, servers.Options{Keep: keep, Log: stderr})
+	keep := len(o.command) == 0
+	started, err := startAll(ctx, o.flavours, servers.Options{Keep: keep, Log: stderr})
 	if err != nil {
 		fmt.Fprintln(stderr, "xasink-servers:", errors.Join(err, closeAll(started)))
 		return 1
@@ -91,7 +129,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		printExports(started, stdout, stderr)
 		return 0
 	}
-	code := runCommand(ctx, command, started, stdout, stderr)
+	code := runCommand(ctx, o.command, started, stdout, stderr)
 	if err := closeAll(started); err != nil {
 		fmt.Fprintln(stderr, "xasink-servers:", err)
 		if code == 0 {
