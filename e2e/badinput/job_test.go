@@ -8,6 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
+	"github.com/xasink/xasink/e2e/demo/flights/flightstest"
 	"github.com/xasink/xasink/e2e/servers"
 	"github.com/xasink/xasink/state"
 )
@@ -163,18 +164,15 @@ func (r *rig) named(name string) func() {
 
 // Whatever is wrong around a job is one clear error, and nothing is lost by it.
 func TestG081_T43_T45_WhatIsWrongAroundAJobIsOneClearError(t *testing.T) {
-	for _, flavour := range []servers.Flavour{servers.MySQL, servers.MariaDB} {
-		t.Run(string(flavour), func(t *testing.T) {
-			s := servers.ForTest(t, flavour)
-			for _, b := range append(breakages, stateBreakages...) {
-				if b.only != "" && b.only != flavour {
-					continue
-				}
-				t.Run(b.name, func(t *testing.T) {
-					t.Parallel()
-					b.check(t, s)
-				})
+	flightstest.EachFlavour(t, func(t *testing.T, s *servers.Server) {
+		for _, b := range append(breakages, stateBreakages...) {
+			if b.only != "" && b.only != s.Flavour {
+				continue
 			}
-		})
-	}
+			t.Run(b.name, func(t *testing.T) {
+				t.Parallel()
+				b.check(t, s)
+			})
+		}
+	})
 }

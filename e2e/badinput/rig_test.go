@@ -3,10 +3,7 @@ package badinput_test
 import (
 	"context"
 	"database/sql"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,24 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/xasink/xasink/e2e/demo/flights"
+	"github.com/xasink/xasink/e2e/demo/flights/flightstest"
 	"github.com/xasink/xasink/e2e/servers"
 )
 
-// TestMain is a worker where flights.Launch started this program, and the tests otherwise. Most of a case is waiting for a
-// server, so more of them run at once than there are processors.
-func TestMain(m *testing.M) {
-	if flights.IsWorker() {
-		os.Exit(flights.WorkerMain())
-	}
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("6"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { flightstest.Main(m) }
 
 // rig is a job that something is done to.
 type rig struct {
@@ -68,9 +52,9 @@ func (b breakage) check(t *testing.T, s *servers.Server) {
 	switch b.when {
 	case fresh:
 	case decided:
-		r.killed(t, "kill@after:decision-write#3")
+		flightstest.Live(t, r.Stand, "kill@after:decision-write#3")
 	case stopped:
-		r.killed(t, fmt.Sprintf("kill@before:xa-prepare#%d", r.perCheckpoint()+1))
+		flightstest.Live(t, r.Stand, fmt.Sprintf("kill@before:xa-prepare#%d", flightstest.Branches(r.flavour)+1))
 	}
 	mend := b.spoil(t, r)
 	end, err := flights.Launch(t.Context(), r.Job, nil)
@@ -89,44 +73,12 @@ func (b breakage) check(t *testing.T, s *servers.Server) {
 		return
 	}
 	mend()
-	end, err = flights.Launch(t.Context(), r.Job, nil)
-	require.NoError(t, err)
-	require.True(t, end.Finished, "after mending, code %d: %s", end.Code, end.Message)
-	result, err := flights.Inspect(t.Context(), r.DB, r.Job.Name, r.Job.Input)
-	require.NoError(t, err)
-	require.True(t, result.Exact(), "%+v", result)
+	flightstest.Finish(t, r.Stand)
 }
 
 func newRig(t *testing.T, s *servers.Server) *rig {
 	t.Helper()
-	stand, err := flights.NewStand(t.Context(), s.DSN(), "xasink_bad")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, stand.Clear()) })
-	stand.Job.Input = filepath.Join(t.TempDir(), "flights.csv")
-	require.NoError(t, flights.Shorten(stand.Job.Input, 2000))
-	stand.Job.WriteRows, stand.Job.CheckpointWrites, stand.Job.SegmentRows = 100, 8, 200
-	r := &rig{Stand: stand, flavour: s.Flavour}
-	if r.flavour == servers.MariaDB {
-		stand.Job.SegmentRows = 100_000
-	}
-	return r
-}
-
-// perCheckpoint is how many branches a checkpoint of the job has.
-func (r *rig) perCheckpoint() int {
-	if r.flavour == servers.MariaDB {
-		return 2
-	}
-	return 5
-}
-
-func (r *rig) killed(t *testing.T, script string) {
-	t.Helper()
-	job := r.Job
-	job.Faults = script
-	end, err := flights.Launch(t.Context(), job, nil)
-	require.NoError(t, err)
-	require.True(t, end.Killed, "%+v", end)
+	return &rig{Stand: flightstest.NewStand(t, s, "xasink_bad", flightstest.ShortFile(t)), flavour: s.Flavour}
 }
 
 func (r *rig) exec(t *testing.T, query string) {

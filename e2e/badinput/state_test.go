@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/bbolt"
 
+	"github.com/xasink/xasink/e2e/demo/flights/flightstest"
 	"github.com/xasink/xasink/state"
 )
 
@@ -80,7 +81,7 @@ var stateBreakages = []breakage{
 		spoil: func(t *testing.T, r *rig) func() {
 			old, err := os.ReadFile(r.Job.State)
 			require.NoError(t, err)
-			r.killed(t, "kill@after:decision-write#2")
+			flightstest.Live(t, r.Stand, "kill@after:decision-write#2")
 			return r.damage(t, func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, old, 0o600)) })
 		},
 		wants: []string{"the store is an old copy", "put the newest copy of the state file back"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/xasink/xasink/e2e/demo/flights/flightstest"
 	"github.com/xasink/xasink/e2e/servers"
 )
 
@@ -19,15 +20,15 @@ var everyOccurrence = []string{"xa-start", "batch", "ledger-row", "xa-end", "xa-
 // The worker is killed at every point that a run reaches, before and after each effect, once, and started again. Run one
 // with -run 'KilledAtEveryPoint/mysql/after:xa-prepare#7'.
 func TestT13_F44_F46_K17_V15_V16_D01_G045_G048_KilledAtEveryPoint(t *testing.T) {
-	input := shortFile(t, shortRows)
-	eachFlavour(t, func(t *testing.T, s *servers.Server) {
+	input := flightstest.ShortFile(t)
+	flightstest.EachFlavour(t, func(t *testing.T, s *servers.Server) {
 		for _, point := range pointsToKillAt(t, s, input) {
 			t.Run(point, func(t *testing.T) {
 				t.Parallel()
 				stand := newStand(t, s, input)
 				plantStrangers(t, stand)
-				live(t, stand, "kill@"+point)
-				finish(t, stand)
+				flightstest.Live(t, stand, "kill@"+point)
+				flightstest.Finish(t, stand)
 			})
 		}
 	})
@@ -38,11 +39,11 @@ func pointsToKillAt(t *testing.T, s *servers.Server, input string) []string {
 	t.Helper()
 	stand := newStand(t, s, input)
 	stand.Job.Record = true
-	end := finish(t, stand)
+	end := flightstest.Finish(t, stand)
 	for _, op := range everyOccurrence {
 		require.NotZero(t, end.Reached["before:"+op], "a run never reaches %s", op)
 	}
-	perCheckpoint := end.Reached["before:xa-commit"] * checkpointWrites * writeRows / shortRows
+	perCheckpoint := end.Reached["before:xa-commit"] * flightstest.CheckpointWrites * flightstest.WriteRows / flightstest.Rows
 	var chosen []string
 	for _, point := range slices.Sorted(maps.Keys(end.Reached)) {
 		n := end.Reached[point]
@@ -70,8 +71,8 @@ func pointsToKillAt(t *testing.T, s *servers.Server, input string) []string {
 
 // A worker that was killed leaves branches behind, and the next one is killed while it settles them, once or twice.
 func TestG039_T08_B02_K18_KilledAgainDuringRecovery(t *testing.T) {
-	input := shortFile(t, shortRows)
-	eachFlavour(t, func(t *testing.T, s *servers.Server) {
+	input := flightstest.ShortFile(t)
+	flightstest.EachFlavour(t, func(t *testing.T, s *servers.Server) {
 		branches, orphans := 5, "kill@after:xa-prepare#7"
 		if s.Flavour == servers.MariaDB {
 			branches, orphans = 2, "kill@after:xa-prepare#3"
@@ -109,9 +110,9 @@ func TestG039_T08_B02_K18_KilledAgainDuringRecovery(t *testing.T) {
 				stand := newStand(t, s, input)
 				plantStrangers(t, stand)
 				for _, script := range scripts {
-					live(t, stand, script)
+					flightstest.Live(t, stand, script)
 				}
-				finish(t, stand)
+				flightstest.Finish(t, stand)
 			})
 		}
 	})
@@ -119,15 +120,15 @@ func TestG039_T08_B02_K18_KilledAgainDuringRecovery(t *testing.T) {
 
 // With flushes between checkpoints, branches are prepared long before their decision.
 func TestF13_G052_KilledBetweenFlushes(t *testing.T) {
-	input := shortFile(t, shortRows)
-	eachFlavour(t, func(t *testing.T, s *servers.Server) {
+	input := flightstest.ShortFile(t)
+	flightstest.EachFlavour(t, func(t *testing.T, s *servers.Server) {
 		for _, point := range []string{"before:xa-prepare#2", "after:xa-prepare#2", "after:batch#9", "before:decision-write#2", "after:decision-write#2"} {
 			t.Run(point, func(t *testing.T) {
 				t.Parallel()
 				stand := newStand(t, s, input)
 				stand.Job.FlushWrites, stand.Job.SegmentRows = 2, 100_000
-				live(t, stand, "kill@"+point)
-				finish(t, stand)
+				flightstest.Live(t, stand, "kill@"+point)
+				flightstest.Finish(t, stand)
 			})
 		}
 	})
@@ -135,11 +136,11 @@ func TestF13_G052_KilledBetweenFlushes(t *testing.T) {
 
 // A job that has ended is started once more: there is nothing to do, and nothing is done twice.
 func TestF12_C06_C07_G037_StartedAgainAfterTheEnd(t *testing.T) {
-	input := shortFile(t, shortRows)
-	eachFlavour(t, func(t *testing.T, s *servers.Server) {
+	input := flightstest.ShortFile(t)
+	flightstest.EachFlavour(t, func(t *testing.T, s *servers.Server) {
 		stand := newStand(t, s, input)
-		finish(t, stand)
-		end := finish(t, stand)
+		flightstest.Finish(t, stand)
+		end := flightstest.Finish(t, stand)
 		require.Zero(t, end.Opening.Prepared+end.Opening.Committed+end.Opening.RolledBack)
 		require.Zero(t, end.Rows)
 	})

@@ -4,52 +4,22 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/xasink/xasink/e2e/demo/flights"
+	"github.com/xasink/xasink/e2e/demo/flights/flightstest"
 	"github.com/xasink/xasink/e2e/servers"
 )
 
-// eachFlavour runs fn with a server of each kind, which may be shared with others.
-func eachFlavour(t *testing.T, fn func(t *testing.T, s *servers.Server)) {
-	t.Helper()
-	for _, flavour := range []servers.Flavour{servers.MySQL, servers.MariaDB} {
-		t.Run(string(flavour), func(t *testing.T) { fn(t, servers.ForTest(t, flavour)) })
-	}
-}
-
-// shortFile is the first records of the flights in a file of the test's own.
-func shortFile(t *testing.T, records int) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "flights.csv")
-	require.NoError(t, flights.Shorten(path, records))
-	return path
-}
-
-// Rows of a short job: 2,000 in Writes of 100, a checkpoint every 800. Where the server detaches branches a checkpoint
-// of 800 rows has four branches of flights and one of totals, elsewhere one of each.
-const (
-	shortRows        = 2000
-	writeRows        = 100
-	checkpointWrites = 8
-)
+func TestMain(m *testing.M) { flightstest.Main(m) }
 
 // newStand is a short job on s, cleared after the test.
 func newStand(t *testing.T, s *servers.Server, input string) *flights.Stand {
 	t.Helper()
-	stand, err := flights.NewStand(t.Context(), s.DSN(), "xasink_kill")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, stand.Clear()) })
-	stand.Job.Input = input
-	stand.Job.WriteRows, stand.Job.CheckpointWrites, stand.Job.SegmentRows = writeRows, checkpointWrites, 200
-	if s.Flavour == servers.MariaDB {
-		stand.Job.SegmentRows = 100_000
-	}
-	return stand
+	return flightstest.NewStand(t, s, "xasink_kill", input)
 }
 
 // strangers are two branches that are not the job's and stay prepared: one with a name of some other program, one of
@@ -95,32 +65,4 @@ func (p *strangers) requireUntouched(t *testing.T) {
 	var n int
 	require.NoError(t, p.stand.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM strangers").Scan(&n))
 	require.Zero(t, n, "a branch that is not the job's was committed")
-}
-
-// live runs a worker with a fault script and wants it killed there.
-func live(t *testing.T, stand *flights.Stand, script string) flights.End {
-	t.Helper()
-	job := stand.Job
-	job.Faults = script
-	end, err := flights.Launch(t.Context(), job, nil)
-	require.NoError(t, err)
-	require.True(t, end.Killed, "%s: the worker was not killed, it ended with code %d: %s", script, end.Code, end.Message)
-	return end
-}
-
-// finish runs a worker without faults to its end, and wants each row once and nothing left.
-func finish(t *testing.T, stand *flights.Stand) flights.End {
-	t.Helper()
-	end, err := flights.Launch(t.Context(), stand.Job, nil)
-	require.NoError(t, err)
-	require.True(t, end.Finished, "the worker did not finish, it ended with code %d: %s", end.Code, end.Message)
-	requireExact(t, stand)
-	return end
-}
-
-func requireExact(t *testing.T, stand *flights.Stand) {
-	t.Helper()
-	result, err := flights.Inspect(t.Context(), stand.DB, stand.Job.Name, stand.Job.Input)
-	require.NoError(t, err)
-	require.True(t, result.Exact(), "%+v", result)
 }

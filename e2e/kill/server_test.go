@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/xasink/xasink/e2e/demo/flights"
+	"github.com/xasink/xasink/e2e/demo/flights/flightstest"
 	"github.com/xasink/xasink/e2e/servers"
 )
 
@@ -33,7 +34,7 @@ func TestG003_V19_D07_ServerKilledInTheMiddle(t *testing.T) {
 				require.NotContains(t, end.Message, "xasink@", "the error holds no password")
 				require.NoError(t, s.Restart(t.Context()))
 			}
-			finish(t, stand)
+			flightstest.Finish(t, stand)
 		})
 	}
 }
@@ -54,7 +55,7 @@ func TestG003_ServerRestartedBetweenTwoWrites(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, restarted)
 			require.Equal(t, 1, end.Code, "%+v", end)
-			finish(t, stand)
+			flightstest.Finish(t, stand)
 		})
 	}
 }
@@ -64,8 +65,8 @@ func TestServerGoneAtTheStart(t *testing.T) {
 	for _, flavour := range []servers.Flavour{servers.MySQL, servers.MariaDB} {
 		t.Run(string(flavour), func(t *testing.T) {
 			s := servers.OwnForTest(t, flavour)
-			stand := newStand(t, s, shortFile(t, shortRows))
-			live(t, stand, "kill@after:decision-write#3")
+			stand := newStand(t, s, flightstest.ShortFile(t))
+			flightstest.Live(t, stand, "kill@after:decision-write#3")
 			require.NoError(t, s.Kill(t.Context()))
 			end, err := flights.Launch(t.Context(), stand.Job, nil)
 			require.NoError(t, err)
@@ -74,7 +75,7 @@ func TestServerGoneAtTheStart(t *testing.T) {
 			require.Contains(t, end.Message, "check that the server runs")
 			require.NotContains(t, end.Message, "xasink@")
 			require.NoError(t, s.Restart(t.Context()))
-			finish(t, stand)
+			flightstest.Finish(t, stand)
 		})
 	}
 }
@@ -83,7 +84,7 @@ func TestServerGoneAtTheStart(t *testing.T) {
 // lose ours.
 func TestServerKillKeepsOurBranchesWhateverOthersUse(t *testing.T) {
 	s := servers.OwnForTest(t, servers.MySQL)
-	input := shortFile(t, shortRows)
+	input := flightstest.ShortFile(t)
 	alone := func(name string) int {
 		kept := othersKept(t, s, newStand(t, s, input), name, func() {}, 1, 0)
 		t.Logf("%s: without ours, %d of %d prepared branches of another program were kept", name, kept, othersPrepared)
@@ -94,9 +95,9 @@ func TestServerKillKeepsOurBranchesWhateverOthersUse(t *testing.T) {
 	for name, n := range map[string]int{"few": 1, "many": 20} {
 		stand := newStand(t, s, input)
 		stand.Job.SegmentRows = 100
-		kept := othersKept(t, s, stand, name, func() { live(t, stand, "kill@after:decision-write#3") }, n, n)
+		kept := othersKept(t, s, stand, name, func() { flightstest.Live(t, stand, "kill@after:decision-write#3") }, n, n)
 		t.Logf("%s: beside ours, %d of %d were kept", name, kept, othersPrepared)
-		end := finish(t, stand)
+		end := flightstest.Finish(t, stand)
 		require.Equal(t, 9, end.Opening.Prepared, "eight branches of flights and one of totals, all there after the crash")
 		require.Equal(t, 9, end.Opening.Committed)
 	}
