@@ -20,6 +20,7 @@ import (
 
 	"github.com/xasink/xasink/fault"
 	"github.com/xasink/xasink/internal/servertest"
+	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/state"
 	"github.com/xasink/xasink/xa"
@@ -324,4 +325,24 @@ func newestMeta(file []byte) int {
 		return size + header
 	}
 	return header
+}
+
+// A ledger that is dropped while the job runs is told as that, and no row is lost by it.
+func TestLedgerDroppedWhileTheJobRuns(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, server servertest.Server) {
+		t.Parallel()
+		r := newRig(t, server)
+		base := server.Database(t)
+		r.change = func(c *Config) { c.LedgerDatabase = base }
+		s, err := Open(t.Context(), r.config())
+		require.NoError(t, err)
+		write(t, s, 0)
+		servertest.Exec(t, r.db, "DROP DATABASE `"+base+"`")
+		err = s.Checkpoint(t.Context())
+		require.ErrorIs(t, err, ledger.ErrAbsent)
+		require.NotContains(t, err.Error(), "DSN")
+		require.NoError(t, s.Close())
+		r.change = func(c *Config) { c.LedgerDatabase = base }
+		r.finish(4) // nothing was committed before, so that nothing is missed
+	})
 }

@@ -27,14 +27,14 @@ func adviceFor(e *Error) string {
 			return "another transaction or prepared branch holds the lock; the statement alone was undone"
 		}
 		if e.Verb == VerbPrepare {
-			return "the server rolled the branch back (FLUSH TABLES WITH READ LOCK, or a backup, holds the commit lock): replay its rows"
+			return "the server rolled the branch back (FLUSH TABLES WITH READ LOCK, or a backup, holds the commit lock): " + sendAgain
 		}
 		return "something holds the commit lock (FLUSH TABLES WITH READ LOCK, or a backup): the branch stays prepared, repeat this later"
 	case errDeadlock, errXADeadlock, errXATimedOut, errXARolledBack:
-		return "the branch is lost: roll it back and replay its rows"
+		return "the branch is lost: " + sendAgain
 	case errXAState:
 		if e.Word == wordRollbackOnly {
-			return "the branch is lost: roll it back and replay its rows"
+			return "the branch is lost: " + sendAgain
 		}
 		return "the session is not in the state it should be in: discard it"
 	case errXAOutside:
@@ -53,18 +53,24 @@ func adviceFor(e *Error) string {
 	if endsSession(e.Number) {
 		return lostAdvice(e.Verb)
 	}
+	if e.Number == errNoDatabase && e.Verb != VerbConnect {
+		return "" // it is not the DSN's
+	}
 	return connectAdvice[e.Number]
 }
+
+// sendAgain is for rows that the server has not kept. Whoever uses this package without a sink has to do both themselves.
+const sendAgain = "its rows have to be sent again: close the sink and open it again, the source then goes on before them"
 
 // lostAdvice is what to do about an answer that was not seen.
 func lostAdvice(verb Verb) string {
 	switch verb {
 	case VerbPrepare:
-		return "end the session on the server, then let recovery see in XA RECOVER whether the branch is prepared"
+		return "only XA RECOVER shows whether the branch is prepared: close the sink and open it again, which ends the session and looks"
 	case VerbCommit, VerbRollback:
-		return "end the session on the server and wait until it is gone, then repeat this"
+		return "this may be sent again only when the session is gone from the server: close the sink and open it again, which sees to that"
 	case VerbStart, VerbExec, VerbSavepoint, VerbRollbackTo, VerbEnd:
-		return "end the session on the server, which rolls the branch back, and replay its rows"
+		return "the branch is gone with its session: " + sendAgain
 	case VerbNone, VerbConnect, VerbRecover, VerbQuery, VerbMark, VerbKill:
 	}
 	return "check that the server runs and is reachable, then repeat this"
