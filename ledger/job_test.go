@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/xasink/xasink/fault"
+	"github.com/xasink/xasink/internal/servertest"
 	"github.com/xasink/xasink/ledger"
 )
 
@@ -26,7 +27,7 @@ func TestJobIsUnknownWithoutDatabaseTableOrRow(t *testing.T) {
 			require.Nil(t, job)
 		}
 		unknown()
-		b.exec(t, b.ledger.DDL()[0])
+		servertest.Exec(t, b.db, b.ledger.DDL()[0])
 		unknown()
 		require.NoError(t, b.ledger.Create(t.Context(), b.db))
 		unknown()
@@ -75,7 +76,7 @@ func TestRaiseIsFencedByAnotherOwner(t *testing.T) {
 		t.Run("the row was deleted", func(t *testing.T) {
 			seen, err := b.ledger.Job(t.Context(), b.db, "orders")
 			require.NoError(t, err)
-			b.exec(t, "DELETE FROM "+quoted(b.name)+".`jobs`")
+			servertest.Exec(t, b.db, "DELETE FROM "+quoted(b.name)+".`jobs`")
 			next := *seen
 			next.Epoch++
 			err = b.ledger.Raise(t.Context(), b.db, seen, next)
@@ -141,7 +142,7 @@ func TestRowOfANewerFormatIsRefused(t *testing.T) {
 	onServers(t, func(t *testing.T, b *bench) {
 		require.NoError(t, b.ledger.Create(t.Context(), b.db))
 		require.NoError(t, b.ledger.Raise(t.Context(), b.db, nil, jobRow(1)))
-		b.exec(t, "UPDATE "+quoted(b.name)+".`jobs` SET `format` = 2")
+		servertest.Exec(t, b.db, "UPDATE "+quoted(b.name)+".`jobs` SET `format` = 2")
 		_, err := b.ledger.Job(t.Context(), b.db, "orders")
 		require.ErrorIs(t, err, ledger.ErrNewer)
 		require.ErrorContains(t, err, "format 2")

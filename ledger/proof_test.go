@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/xasink/xasink/internal/servertest"
 	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/xa"
 )
@@ -21,7 +22,7 @@ func (b *bench) prove(t *testing.T, ids ...xa.ID) {
 	for _, id := range ids {
 		text, err := b.ledger.ProofSQL(ledger.Proof{ID: id, Run: uuid.New()})
 		require.NoError(t, err)
-		b.exec(t, text)
+		servertest.Exec(t, b.db, text)
 	}
 }
 
@@ -39,13 +40,13 @@ func TestProofsComeBackWhole(t *testing.T) {
 		for _, p := range slices.Backward(want) {
 			text, err := b.ledger.ProofSQL(p)
 			require.NoError(t, err)
-			b.exec(t, text)
+			servertest.Exec(t, b.db, text)
 		}
 		other := want[0]
 		other.ID.Job = "other"
 		text, err := b.ledger.ProofSQL(other)
 		require.NoError(t, err)
-		b.exec(t, text)
+		servertest.Exec(t, b.db, text)
 
 		have, err := b.ledger.Proofs(t.Context(), b.db, "orders")
 		require.NoError(t, err)
@@ -78,7 +79,7 @@ func TestProofRowLivesAndDiesWithItsBranch(t *testing.T) {
 	onServers(t, func(t *testing.T, b *bench) {
 		require.NoError(t, b.ledger.Create(t.Context(), b.db))
 		for _, end := range []string{"COMMIT", "ROLLBACK"} {
-			id := xa.ID{Job: "proof-" + unique(t), Epoch: 1, Lane: 2, Seq: 1}
+			id := xa.ID{Job: servertest.Unique("proof"), Epoch: 1, Lane: 2, Seq: 1}
 			text, err := b.ledger.ProofSQL(ledger.Proof{ID: id, Run: uuid.New()})
 			require.NoError(t, err)
 			conn := b.conn(t)

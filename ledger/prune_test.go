@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/xasink/xasink/fault"
+	"github.com/xasink/xasink/internal/servertest"
 	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/xa"
 )
@@ -72,7 +73,7 @@ func TestPruneIsFenced(t *testing.T) {
 		require.ErrorIs(t, err, ledger.ErrFenced)
 		_, err = b.ledger.Prune(t.Context(), conn, "orders", uuid.New(), 3, spans)
 		require.ErrorIs(t, err, ledger.ErrFenced)
-		require.Equal(t, 1, b.count(t, "SELECT COUNT(*) FROM "+quoted(b.name)+".`branches`"))
+		require.EqualValues(t, 1, servertest.Int(t, b.db, "SELECT COUNT(*) FROM "+quoted(b.name)+".`branches`"))
 
 		n, err := b.ledger.Prune(t.Context(), conn, "orders", row.Store, 3, spans) // the session is as good as before
 		require.NoError(t, err)
@@ -135,11 +136,11 @@ func TestPruneAfterAFaultMayBeRepeated(t *testing.T) {
 		spans := []ledger.Span{{Epoch: 1, Lane: 2, From: 1, To: 2}}
 		conn := b.conn(t)
 		for point, left := range map[fault.Point]int{fault.Before(fault.LedgerPrune): 2, fault.After(fault.LedgerPrune): 0} {
-			b.exec(t, "DELETE FROM "+quoted(b.name)+".`branches`")
+			servertest.Exec(t, b.db, "DELETE FROM "+quoted(b.name)+".`branches`")
 			b.prove(t, branch(2, 1, 1), branch(2, 1, 2))
 			_, err := b.ledger.WithFaults(fault.FailAt(point, 0, nil)).Prune(t.Context(), conn, "orders", row.Store, 3, spans)
 			require.Error(t, err)
-			require.Equal(t, left, b.count(t, "SELECT COUNT(*) FROM "+quoted(b.name)+".`branches`"))
+			require.EqualValues(t, left, servertest.Int(t, b.db, "SELECT COUNT(*) FROM "+quoted(b.name)+".`branches`"))
 			n, err := b.ledger.Prune(t.Context(), conn, "orders", row.Store, 3, spans)
 			require.NoError(t, err)
 			require.EqualValues(t, left, n)

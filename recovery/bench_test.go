@@ -2,15 +2,13 @@ package recovery_test
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/xasink/xasink/fault"
+	"github.com/xasink/xasink/internal/servertest"
 	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/state"
@@ -38,6 +37,7 @@ func TestMain(m *testing.M) {
 
 // bench is one server with a job, a ledger and a target table that only this test knows.
 type bench struct {
+	real   servertest.Server
 	dsn    *mysql.Config
 	admin  *sql.DB // plain statements of the test itself; no mark, no claim
 	name   string  // of the database that holds ledger and target
@@ -54,38 +54,24 @@ type bench struct {
 func onServers(t *testing.T, story func(t *testing.T, b *bench)) {
 	t.Helper()
 	t.Parallel() // most of the time passes in waits of a second that a server needs
-	for _, flavour := range []struct{ name, variable string }{
-		{"mysql", "XASINK_TEST_DSN"}, {"mariadb", "XASINK_TEST_DSN_MARIADB"},
-	} {
-		t.Run(flavour.name, func(t *testing.T) {
-			t.Parallel()
-			dsn := os.Getenv(flavour.variable)
-			if dsn == "" {
-				t.Skipf("%s is not set: no %s server to test with", flavour.variable, flavour.name)
-			}
-			story(t, newBench(t, dsn))
-		})
-	}
+	servertest.Each(t, func(t *testing.T, server servertest.Server) {
+		t.Parallel()
+		story(t, newBench(t, server))
+	})
 }
 
-func newBench(t *testing.T, dsn string) *bench {
+func newBench(t *testing.T, server servertest.Server) *bench {
 	t.Helper()
-	config, err := mysql.ParseDSN(dsn)
+	config, err := mysql.ParseDSN(server.DSN(""))
 	require.NoError(t, err)
-	config.DBName = ""
-	unique := unique(t)
 	b := &bench{
-		dsn: config, name: "xasink_test_" + unique, job: "recovery-" + unique, faults: &armed{},
+		real: server, dsn: config, admin: server.DB(t), name: server.Database(t), job: "recovery-" + unique(t), faults: &armed{},
 		log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
 	b.jobs = []string{b.job}
 	b.store = state.NewMemory(state.WithFaults(b.faults))
 	b.ledger, err = ledger.New(b.name)
 	require.NoError(t, err)
-	connector, err := mysql.NewConnector(config)
-	require.NoError(t, err)
-	b.admin = sql.OpenDB(connector)
-	b.exec(t, "CREATE DATABASE `"+b.name+"`")
 	b.exec(t, "CREATE TABLE `"+b.name+"`.`target` (`id` BIGINT PRIMARY KEY) ENGINE=InnoDB")
 	b.server = b.connect(t, config)
 	t.Cleanup(func() { b.cleanUp(t) })
@@ -94,7 +80,6 @@ func newBench(t *testing.T, dsn string) *bench {
 
 // cleanUp rolls back what the test left prepared, which includes the foreign branches that it made.
 func (b *bench) cleanUp(t *testing.T) {
-	ctx := context.Background()
 	left := func() (left []xa.XID) {
 		for _, x := range b.scan(t) {
 			if id, ok := x.ID(); ok && slices.Contains(b.jobs, id.Job) || slices.Contains(b.jobs, x.GTRID) {
@@ -109,13 +94,10 @@ func (b *bench) cleanUp(t *testing.T) {
 	require.NoError(t, b.server.Close())
 	require.Eventually(t, func() bool {
 		for _, x := range left() {
-			_, _ = b.admin.ExecContext(ctx, "XA ROLLBACK "+x.SQL()) // refused while its session is ending
+			_, _ = b.admin.ExecContext(context.Background(), "XA ROLLBACK "+x.SQL()) // refused while its session is ending
 		}
 		return len(left()) == 0
 	}, 20*time.Second, 50*time.Millisecond)
-	_, err := b.admin.ExecContext(ctx, "DROP DATABASE `"+b.name+"`")
-	require.NoError(t, err)
-	require.NoError(t, b.admin.Close())
 }
 
 // connect is a handle on the server of its own, as another process has it.
@@ -130,37 +112,18 @@ func (b *bench) attached() bool { return !b.server.Abilities().Detached }
 
 func (b *bench) exec(t *testing.T, query string) {
 	t.Helper()
-	_, err := b.admin.ExecContext(context.Background(), query)
-	require.NoError(t, err, query)
+	servertest.Exec(t, b.admin, query)
 }
 
 func (b *bench) scan(t *testing.T) []xa.XID {
 	t.Helper()
-	rows, err := b.admin.QueryContext(context.Background(), "XA RECOVER")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, rows.Close()) }()
-	var found []xa.XID
-	for rows.Next() {
-		var format int64
-		var gtrid, bqual int
-		var data []byte
-		require.NoError(t, rows.Scan(&format, &gtrid, &bqual, &data))
-		found = append(found, xa.XID{Format: format, GTRID: string(data[:gtrid]), BQUAL: string(data[gtrid:])})
-	}
-	require.NoError(t, rows.Err())
-	return found
+	return b.real.Scan(t)
 }
 
 // prepared are the job's prepared branches.
 func (b *bench) prepared(t *testing.T) []xa.ID {
 	t.Helper()
-	var ids []xa.ID
-	for _, x := range b.scan(t) {
-		if id, ok := x.ID(); ok && id.Job == b.job {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+	return b.real.Prepared(t, b.job)
 }
 
 // rows are the ids in the target table.
@@ -285,12 +248,11 @@ func position(text string) []state.Position {
 	return []state.Position{{Source: "file", Data: []byte(text)}}
 }
 
+// unique is an end for a name.
 func unique(t *testing.T) string {
 	t.Helper()
-	var random [5]byte
-	_, err := rand.Read(random[:])
-	require.NoError(t, err)
-	return hex.EncodeToString(random[:])
+	_, random, _ := strings.Cut(servertest.Unique("x"), "_")
+	return random
 }
 
 // armed is an injector that a test arms for a while.
@@ -329,14 +291,10 @@ func (b *bench) grants() []string {
 // user makes a user with the given rights and no others.
 func (b *bench) user(t *testing.T, grants ...string) *mysql.Config {
 	t.Helper()
-	name := "x_" + unique(t)
-	account := "'" + name + "'@'%'"
-	b.exec(t, "CREATE USER "+account+" IDENTIFIED BY 'secret'")
-	for _, g := range grants {
-		b.exec(t, g+" TO "+account)
+	for i, g := range grants {
+		grants[i] = strings.TrimPrefix(g, "GRANT ")
 	}
-	t.Cleanup(func() { b.exec(t, "DROP USER "+account) })
 	config := b.dsn.Clone()
-	config.User, config.Passwd = name, "secret"
+	config.User, config.Passwd = b.real.User(t, grants...)
 	return config
 }

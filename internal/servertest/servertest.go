@@ -130,10 +130,15 @@ func (s Server) Prepared(t testing.TB, job string) []xa.ID {
 	return ids
 }
 
-// Scan is XA RECOVER.
+// Scan is XA RECOVER. It may be used in clean-ups.
 func (s Server) Scan(t testing.TB) []xa.XID {
 	t.Helper()
-	return scan(t.Context(), t, s.DB(t))
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	db, err := sql.Open("mysql", s.DSN(""))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	return scan(ctx, t, db)
 }
 
 func scan(ctx context.Context, t testing.TB, db *sql.DB) []xa.XID {
