@@ -58,10 +58,11 @@ type XID = xa.XID
 type Event struct {
 	Kind      EventKind
 	At        time.Time
-	Session   uint64 // connection id of the session that did it, 0 for the server itself
-	XID       XID    // zero where it is about no branch
-	Rows      int    // rows that a transaction changes
-	Statement string // of Faulted
+	Session   uint64   // connection id of the session that did it, 0 for the server itself
+	XID       XID      // zero where it is about no branch
+	Rows      int      // rows that a transaction changes
+	Tables    []string // of Prepared: the tables, as database.name, in which it changes rows, in the order in which it met them
+	Statement string   // of Faulted
 	Undid     EventKind
 }
 
@@ -100,6 +101,9 @@ func (srv *Server) logBranch(kind EventKind, t *transaction, by *session) {
 	e := Event{Kind: kind, XID: t.xid, Rows: t.rows()}
 	if by != nil {
 		e.Session = by.id
+	}
+	if kind == Prepared {
+		e.Tables = t.changed()
 	}
 	srv.log(e)
 }

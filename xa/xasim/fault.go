@@ -23,6 +23,8 @@ const (
 	FreezeAnswer
 	// Refuse answers Err and executes nothing.
 	Refuse
+	// Swallow answers OK with no rows affected and executes nothing, as something between client and server may.
+	Swallow
 	// FalseOK answers OK to an XA COMMIT or XA ROLLBACK and does nothing: the branch is in no list, its locks are held, and
 	// it comes back with the next start (server-facts 0.3).
 	FalseOK
@@ -41,7 +43,7 @@ const (
 
 var actNames = [...]string{
 	LoseRequest: "lose request", LoseAnswer: "lose answer", FreezeRequest: "freeze request", FreezeAnswer: "freeze answer",
-	Refuse: "refuse", FalseOK: "false OK", Slow: "slow", SlowAnswer: "slow answer", SlowCommit: "slow commit", CrashBefore: "crash before",
+	Refuse: "refuse", Swallow: "swallow", FalseOK: "false OK", Slow: "slow", SlowAnswer: "slow answer", SlowCommit: "slow commit", CrashBefore: "crash before",
 	CrashAfter: "crash after",
 }
 
@@ -161,6 +163,8 @@ func (s *session) perform(c *command) (r reply, answered bool) {
 		return reply{}, false
 	case Refuse:
 		return reply{err: f.Err}, true
+	case Swallow:
+		return reply{result: &result{}}, true
 	case FalseOK:
 		r.result, r.err = s.limbo(c)
 		return r, true

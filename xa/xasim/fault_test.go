@@ -100,6 +100,37 @@ func TestAFrozenSessionEndsByItsTimeout(t *testing.T) {
 	})
 }
 
+func TestASwallowedStatementIsAnsweredAndNotExecuted(t *testing.T) {
+	eachKind(t, func(t *testing.T, r *rig) {
+		c := r.session()
+		r.server.Inject(xasim.Fault{Statement: "INSERT INTO d.t", Act: xasim.Swallow})
+		result, err := c.ExecContext(t.Context(), "INSERT INTO d.t VALUES (1, 'a')")
+		require.NoError(t, err)
+		n, err := result.RowsAffected()
+		require.NoError(t, err)
+		require.Zero(t, n)
+		require.Zero(t, r.rows())
+		r.exec("INSERT INTO d.t VALUES (1, 'a')")
+		require.Equal(t, 1, r.rows())
+	})
+}
+
+// A table that a branch only reads, or whose change was taken back, is not among those of its PREPARE.
+func TestPrepareTellsWhichTablesABranchChanges(t *testing.T) {
+	eachKind(t, func(t *testing.T, r *rig) {
+		r.exec("CREATE TABLE d.read_only (id BIGINT PRIMARY KEY)")
+		r.exec("CREATE TABLE d.undone (id BIGINT PRIMARY KEY)")
+		r.exec("CREATE TABLE d.more (id BIGINT PRIMARY KEY)")
+		c := r.session()
+		do(t, c, "XA START 'x'", "INSERT INTO d.more VALUES (1)", "SELECT COUNT(*) FROM d.read_only", "SAVEPOINT s", "INSERT INTO d.undone VALUES (1)",
+			"ROLLBACK TO s", "INSERT INTO d.t VALUES (1, 'a')", "XA END 'x'", "XA PREPARE 'x'")
+		e, found := r.last(xasim.Prepared)
+		require.True(t, found)
+		require.Equal(t, []string{"d.more", "d.t"}, e.Tables)
+		require.Equal(t, 2, e.Rows)
+	})
+}
+
 func TestARefusedStatementIsNotExecuted(t *testing.T) {
 	eachKind(t, func(t *testing.T, r *rig) {
 		c := r.session()

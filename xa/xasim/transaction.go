@@ -63,6 +63,17 @@ func (t *transaction) rows() int {
 	return len(keys)
 }
 
+// changed are the tables in which t changes rows.
+func (t *transaction) changed() []string {
+	var names []string
+	for _, tbl := range t.tables {
+		if slices.ContainsFunc(t.changes, func(c change) bool { return c.lock().tree == tbl.rows }) {
+			names = append(names, tbl.database+"."+tbl.name)
+		}
+	}
+	return names
+}
+
 // real is the number of changes that a restart would find in the undo log.
 func (t *transaction) real() int {
 	n := 0
