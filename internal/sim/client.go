@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"slices"
 
 	"github.com/xasink/xasink/fault"
+	"github.com/xasink/xasink/xa"
 )
 
 var errDead = errors.New("the process is dead")
@@ -15,16 +17,18 @@ var errDead = errors.New("the process is dead")
 // process.
 type client struct {
 	driver.Connector
-	world  *world
-	life   Life
-	points int            // reached so far
-	each   fault.Recorder // the same, by point
-	acted  int            // points when something went wrong last
-	dead   bool
-	paused bool // it was held while another process ran
-	number uint64
-	opened int // points when Open returned, 0: it has not
-	conns  []driver.Conn
+	world   *world
+	life    Life
+	points  int            // reached so far
+	each    fault.Recorder // the same, by point
+	acted   int            // points when something went wrong last
+	dead    bool
+	paused  bool // it was held while another process ran
+	number  uint64
+	opened  int       // points when Open returned, 0: it has not
+	scanned int       // orphans that were there at its last XA RECOVER
+	first   *lockWait // the first of the Write at hand
+	conns   []driver.Conn
 }
 
 // At counts p and lets go wrong what is due.
@@ -34,8 +38,8 @@ func (c *client) At(ctx context.Context, p fault.Point) error {
 	}
 	c.points++
 	_ = c.each.At(ctx, p)
-	if p == fault.Before(fault.Recover) && !c.world.done {
-		c.world.unseen = nil
+	if p == fault.Before(fault.Recover) {
+		c.scanned = len(c.world.late)
 	}
 	var err error
 	for _, a := range c.life {
@@ -72,6 +76,9 @@ func (c *client) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	return conn, err
 }
+
+// unseen tells whether id is an orphan that came after the last XA RECOVER of the process.
+func (c *client) unseen(id xa.ID) bool { return slices.Contains(c.world.late[c.scanned:], id) }
 
 // die ends the process.
 func (c *client) die() {

@@ -27,6 +27,12 @@ func Draw(seed uint64) Scenario {
 	if r.IntN(3) == 0 {
 		s.Pending = 5 + r.IntN(4)
 	}
+	if r.IntN(3) == 0 {
+		s.Flush, s.Abort = max(s.Flush, 1), 1+r.IntN(3)
+	}
+	if r.IntN(3) == 0 {
+		s.Detach = time.Duration(1+r.IntN(9)) * 100 * time.Millisecond
+	}
 	if r.IntN(4) == 0 {
 		s.Pace = time.Duration(1+r.IntN(30)) * 100 * time.Millisecond
 	}
@@ -89,7 +95,7 @@ func drawDisturbance(r *rand.Rand) What {
 		return []What{Lock, Lock, Orphan}[r.IntN(3)]
 	}
 	what := Fail + What(r.IntN(int(whatEnd-Fail)))
-	if (what == Forget || what == FalseOK) && r.IntN(3) > 0 {
+	if (what == Forget || what == FalseOK || what == CommitStray || what == Operator) && r.IntN(3) > 0 {
 		return Restart
 	}
 	return what

@@ -5,18 +5,21 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/xasink/xasink/fault"
 	"github.com/xasink/xasink/internal/sim"
 	"github.com/xasink/xasink/xa/xasim"
 )
 
 // small are workloads of which every crash is tried: two flushes and two checkpoints, with branches that are split and
-// one that is not.
+// one that is not, and with a checkpoint that is given up.
 var small = []string{
 	"%s exactly-once seed=3 records=4 tables=et write=1 flush=1 checkpoint=2 segment=0 pending=0 pace=0s",
 	"%s exactly-once seed=5 records=3 tables=o write=1 flush=0 checkpoint=2 segment=2 pending=0 pace=0s",
+	"%s exactly-once seed=4 records=3 tables=et write=1 flush=1 checkpoint=3 abort=2",
 }
 
 func workload(t *testing.T, kind xasim.Kind, text string) sim.Scenario {
@@ -84,6 +87,39 @@ func TestEveryCrashPoint(t *testing.T) {
 			}
 			t.Logf("%d of %d runs", n, n+len(rest)-part(len(rest), 400))
 			require.Positive(t, n)
+		})
+	}
+}
+
+// TestSomebodySettlesABranchDuringARecovery lets an operator commit, at every point of a recovery, a branch that the
+// recovery is about to commit, and then one that it is about to roll back: a late orphan, which its dead session still
+// holds for a while, so that ROLLBACK does not find it at once.
+func TestSomebodySettlesABranchDuringARecovery(t *testing.T) {
+	t.Parallel()
+	for _, kind := range xasim.Kinds() {
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			s := workload(t, kind, small[0])
+			s.Detach = 900 * time.Millisecond
+			decided := sim.Life{{What: sim.Die, At: fault.Place{Point: fault.After(fault.DecisionWrite), Nth: 2}}}
+			undecided := sim.Life{{What: sim.Die, At: fault.Place{Point: fault.After(fault.Prepare), Nth: 1}}}
+			orphan := sim.Act{What: sim.Orphan, At: fault.Place{Point: fault.Before(fault.Recover), Nth: 2}}
+			s.Lives = []sim.Life{decided}
+			_, opened := points(t, s)
+			stopped := 0
+			for at := 1; at <= 2*opened[1]; at++ {
+				s.Lives = []sim.Life{decided, {{What: sim.CommitListed, At: sim.Nth(at)}}}
+				points(t, s)
+				s.Lives = []sim.Life{undecided, {orphan, {What: sim.Wait, At: sim.Nth(at)}, {What: sim.CommitStray, At: sim.Nth(at)}}}
+				r := run(t, s, false)
+				if len(r.Violations) > 0 {
+					explain(t, s, r)
+				}
+				if r.Stopped {
+					stopped++
+				}
+			}
+			require.Positive(t, stopped, "no branch was committed that was to be rolled back")
 		})
 	}
 }

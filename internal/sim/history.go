@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/xasink/xasink/ledger"
 	"github.com/xasink/xasink/state"
 	"github.com/xasink/xasink/xa"
 	"github.com/xasink/xasink/xa/xasim"
@@ -22,6 +23,8 @@ const (
 	Stuck     Breach = "stuck"      // the job does not get through although nothing disturbs it any more
 	FalseStop Breach = "false stop" // the job stopped, or believed itself fenced, without reason
 	Strange   Breach = "foreign"    // a stranger's branch was touched
+	Limbo     Breach = "limbo"      // a branch that an opening left in no list went unnoticed (section 8)
+	Unswept   Breach = "unswept"    // an orphan that a Write waited for was not rolled back at once (section 7)
 )
 
 func rule(n int) Breach { return Breach("rule " + strconv.Itoa(n)) }
@@ -33,6 +36,9 @@ type Violation struct {
 }
 
 func (v Violation) String() string { return string(v.Breach) + ": " + v.Text }
+
+// proofTable holds the proof rows.
+const proofTable = ledger.DefaultDatabase + ".branches"
 
 // fate of a branch, as the server's events tell it.
 type fate uint8
@@ -58,9 +64,10 @@ type history struct {
 	branches map[xa.ID]fate
 	told     int // the newest position that the source was told is committed
 	boots    int
-	operator bool // what happens is an operator's doing
-	limbo    bool // a branch is in no list and keeps its locks
-	gone     bool // a branch that is listed, or was to be rolled back, is gone from the server's list: the job has to stop
+	operator bool    // what happens is an operator's doing
+	limbo    []xa.ID // branches that are in no list and keep their locks, until the server restarts
+	most     int     // most branches that may be prepared and not committed; 0: not checked
+	gone     bool    // a listed branch is gone from the server, or another one is committed: the job has to stop
 
 	violations []Violation
 	trace      []string // nil: not kept
@@ -99,6 +106,10 @@ func (h *history) event(e xasim.Event) {
 	switch e.Kind {
 	case xasim.Booted:
 		h.boots++
+		for _, id := range h.limbo {
+			h.branches[id] = fatePrepared
+		}
+		h.limbo = nil
 		return
 	case xasim.Started, xasim.Prepared, xasim.Committed, xasim.RolledBack, xasim.Lost, xasim.Limbo:
 	default:
@@ -122,12 +133,14 @@ func (h *history) event(e xasim.Event) {
 		}
 		h.branches[id] = fateOpen
 	case xasim.Prepared:
-		if e.Rows == 0 {
-			h.breach(rule(6), "branch %s is prepared without a row", id)
-		}
 		h.branches[id] = fatePrepared
+		h.prepared(id, e)
 	case xasim.Committed:
 		h.branches[id] = fateCommitted
+		if h.operator {
+			h.gone = h.gone || !h.current.Lists(id)
+			return
+		}
 		h.committed(id, before)
 	case xasim.RolledBack:
 		if h.operator {
@@ -142,8 +155,34 @@ func (h *history) event(e xasim.Event) {
 		h.gone = h.gone || h.current.Lists(id)
 	case xasim.Limbo:
 		h.branches[id] = fateGone
-		h.gone, h.limbo = true, true
+		h.limbo = append(h.limbo, id)
 	default: // event passed nothing else on
+	}
+}
+
+// prepared checks rules 2, 6 and 9.
+func (h *history) prepared(id xa.ID, e xasim.Event) {
+	if e.Rows == 0 {
+		h.breach(rule(6), "branch %s is prepared without a row", id)
+	}
+	if !slices.Contains(e.Tables, proofTable) {
+		h.breach(rule(2), "branch %s is prepared without its proof row", id)
+	}
+	n := 0
+	for other, f := range h.branches {
+		if f == fatePrepared && other.Epoch == id.Epoch {
+			n++
+		}
+	}
+	if h.most > 0 && n > h.most && id.Epoch == h.claimed {
+		h.breach(rule(9), "branch %s is the %d-th that is prepared and not committed, the cap is %d", id, n, h.most)
+	}
+}
+
+// preparedWith is told of a branch that the sink has prepared. A row in it need not change anything: a DELETE may find none.
+func (h *history) preparedWith(id xa.ID, rows int64) {
+	if rows <= 0 {
+		h.breach(rule(6), "branch %s is prepared, with %d rows in it", id, rows)
 	}
 }
 
@@ -274,6 +313,15 @@ func (h *history) tell(at []byte, held bool) {
 func (h *history) orphans() []xa.ID {
 	h.sync()
 	return slices.DeleteFunc(h.left(), func(id xa.ID) bool { return id.Epoch >= h.claimed || h.current.Lists(id) })
+}
+
+// mayStop tells whether the job has a reason to stop.
+func (h *history) mayStop() bool { return h.gone || len(h.limbo) > 0 }
+
+// listed are our branches that are prepared and that the current decision lists.
+func (h *history) listed() []xa.ID {
+	h.sync()
+	return slices.DeleteFunc(h.left(), func(id xa.ID) bool { return !h.current.Lists(id) })
 }
 
 // left are our branches that are prepared.

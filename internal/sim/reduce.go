@@ -47,6 +47,8 @@ var smaller = []func(*Scenario){
 	func(s *Scenario) { s.Segment = 0 },
 	func(s *Scenario) { s.Pending = 0 },
 	func(s *Scenario) { s.Pace = 0 },
+	func(s *Scenario) { s.Abort = 0 },
+	func(s *Scenario) { s.Detach = 0 },
 }
 
 // reduceLives drops process runs, then acts.

@@ -22,6 +22,7 @@ type Result struct {
 	Points     []int // fault points that each process run reached
 	Opened     []int // of these, those up to the return of Open; 0: it did not succeed
 	Stopped    bool  // the job stopped, with reason
+	LockWaits  int   // statements that met a row lock
 	Violations []Violation
 	Trace      []string // what happened, where asked for
 }
@@ -57,7 +58,7 @@ func Run(ctx context.Context, s Scenario, trace bool) Result {
 		if err != nil && !disturbed {
 			switch {
 			case w.lives < len(s.Lives)+undisturbed:
-			case w.history.limbo:
+			case len(w.history.limbo) > 0:
 				// What is in limbo keeps its locks until the server restarts: to be told of the lock is a stop too.
 				w.result.Stopped = true
 			default:
@@ -68,7 +69,7 @@ func Run(ctx context.Context, s Scenario, trace bool) Result {
 	}
 	w.history.sync()
 	if w.done {
-		w.check(ctx)
+		w.check(ctx, w.through)
 	}
 	w.result.Violations, w.result.Trace = w.history.violations, w.history.trace
 	return w.result
@@ -95,7 +96,7 @@ func (w *world) process(ctx context.Context) error {
 	w.result.Points[n], w.result.Opened[n] = c.points, c.opened
 	if err == nil {
 		w.history.note("--- process run %d is through", n+1)
-		w.done = true
+		w.done, w.through = true, c
 		return nil
 	}
 	w.history.note("--- process run %d ended: %v", n+1, err)
@@ -104,7 +105,7 @@ func (w *world) process(ctx context.Context) error {
 		return err
 	}
 	w.history.sync()
-	if w.history.gone {
+	if w.history.mayStop() {
 		w.result.Stopped = true
 	} else {
 		w.history.breach(FalseStop, "%v", err)
@@ -150,16 +151,26 @@ func (w *world) live(ctx context.Context, c *client, n int) error {
 		MaxSegmentRows: s.Segment, MaxPending: s.Pending, BatchRows: 3, Faults: c,
 		FlushInterval: 3 * time.Second, CheckpointInterval: 8 * time.Second,
 		DecisionTimeout: 10 * time.Second, CommitTimeout: 20 * time.Second, StatementTimeout: 30 * time.Second,
-		Observer: txnsink.Observer{Committed: func(at []byte) { w.history.tell(at, c.paused) }},
+		Observer: txnsink.Observer{Committed: func(at []byte) { w.told(ctx, c, at) }},
 	}
+	cfg.Observer.LockWait = func(string, string, bool) { w.lockWait(c) }
+	cfg.Observer.Prepared = w.history.preparedWith
 	for _, k := range chosen {
 		cfg.Tables = append(cfg.Tables, k.declare)
 	}
-	sink, err := txnsink.Open(ctx, cfg)
+	w.history.sync()
+	limbo := w.history.limbo
+	sink, err := open(ctx, cfg, s.Abort)
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	c.opened = c.points
+	w.history.sync()
+	for _, id := range w.history.limbo {
+		if !slices.Contains(limbo, id) {
+			w.history.breach(Limbo, "branch %s is in no list and keeps its locks, and the opening that left it so succeeded", id)
+		}
+	}
 	boots := w.boots()
 	if w.falseOK { // for openings only
 		w.server.ClearFaults()
@@ -192,7 +203,9 @@ func (w *world) drive(ctx context.Context, c *client, sink *txnsink.Sink, src so
 			src.add(b, at+i)
 		}
 		at += n
+		c.first = nil
 		if err := sink.Write(ctx, b, []byte(strconv.Itoa(at))); err != nil {
+			w.blocked(c, err)
 			return fmt.Errorf("write: %w", err)
 		}
 		if s.Flush > 0 && writes%s.Flush == 0 {
@@ -236,33 +249,55 @@ func (w *world) checkpoint(ctx context.Context, c *client, sink *txnsink.Sink) e
 	return nil
 }
 
-// check compares the target with the source once the job is through, and looks for what is left.
-func (w *world) check(ctx context.Context) {
-	s, err := w.session(ctx)
-	if err != nil {
-		w.history.breach(Stuck, "the simulation cannot look: %v", err)
+// told is told that everything before a position is committed. The tables then are what the source makes of them up to
+// there (rule 10): nothing else was committed yet.
+func (w *world) told(ctx context.Context, c *client, at []byte) {
+	w.history.tell(at, c.paused)
+	if w.scenario.Mode != txnsink.ExactlyOnce || c.paused || w.history.gone {
 		return
 	}
+	s, err := w.session(ctx)
+	if err != nil {
+		return // a server that is down is looked at later
+	}
 	defer func() { _ = s.Close() }()
+	for _, v := range w.compare(ctx, s, number(at)) {
+		w.history.breach(rule(10), "at position %s, told to be committed: %s", at, v)
+	}
+}
+
+// compare is how the target differs from what the first records of the source make of it.
+func (w *world) compare(ctx context.Context, s *session, records int) (differ []Violation) {
 	chosen, _ := tablesOf(w.scenario.Tables)
-	want := source{w.scenario.Seed, chosen}.expected(w.scenario.Records)
+	want := source{w.scenario.Seed, chosen}.expected(records)
 	for _, k := range chosen {
 		rows, err := s.query(ctx, k.query)
 		if err != nil {
-			w.history.breach(Stuck, "the simulation cannot read: %v", err)
-			return
+			return append(differ, Violation{Stuck, "the simulation cannot read: " + err.Error()})
 		}
 		have := map[string]int64{}
 		for _, row := range rows {
 			n, _ := strconv.ParseInt(text(row[1]), 10, 64)
 			have[text(row[0])] += n
 		}
-		for _, v := range k.compare(want[k.letter], have) {
-			w.history.breach(v.Breach, "%s", v.Text)
-		}
+		differ = append(differ, k.compare(want[k.letter], have)...)
+	}
+	return differ
+}
+
+// check compares the target with the source once the job is through, by process c, and looks for what is left.
+func (w *world) check(ctx context.Context, c *client) {
+	s, err := w.session(ctx)
+	if err != nil {
+		w.history.breach(Stuck, "the simulation cannot look: %v", err)
+		return
+	}
+	defer func() { _ = s.Close() }()
+	for _, v := range w.compare(ctx, s, w.scenario.Records) {
+		w.history.breach(v.Breach, "%s", v.Text)
 	}
 	for _, id := range w.history.left() {
-		if !slices.Contains(w.unseen, id) {
+		if !c.unseen(id) {
 			w.history.breach(rule(15), "branch %s is left", id)
 		}
 	}

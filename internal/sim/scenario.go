@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xasink/xasink/fault"
+	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/txnsink"
 	"github.com/xasink/xasink/xa/xasim"
 )
@@ -26,6 +27,8 @@ type Scenario struct {
 	Segment    int64         // MaxSegmentRows; 0: the default
 	Pending    int           // MaxPending; 0: the default
 	Pace       time.Duration // between two Writes
+	Abort      int           // of so many flush signals one is a checkpoint that is given up before its decision; 0: none
+	Detach     time.Duration // how long a branch is held after the session that prepared it ended
 	Lives      []Life        // what goes wrong in each process run, in the order of their beginnings; those after the last are undisturbed
 }
 
@@ -70,6 +73,10 @@ const (
 	// Busy refuses the next XA COMMIT with 1205, and Interrupt the next statement with rows with 1317.
 	Busy
 	Interrupt
+	// Swallow answers the next proof row with OK, and does not write it.
+	Swallow
+	// Wait: a little more than a second passes.
+	Wait
 	// Lock: a stranger locks a row that the sink writes, for some seconds.
 	Lock
 	// Orphan: a branch of an owner before this one appears, prepared, with a lock on a row that the sink writes.
@@ -83,6 +90,10 @@ const (
 	LateInDoubt
 	// Operator: somebody rolls back one of the sink's prepared branches.
 	Operator
+	// CommitListed: somebody commits one that the current decision lists, as the sink is about to.
+	CommitListed
+	// CommitStray: somebody commits, in an opening, one that is to be rolled back. The job has to stop, and that ends the run.
+	CommitStray
 	// NoStore: the store does not answer for longer than the sink repeats a decision's write.
 	NoStore
 	// Forget restarts a server that does not find every other prepared branch again. FalseOK, in an opening, answers the
@@ -96,7 +107,7 @@ const (
 var whatNames = [whatEnd]string{
 	Die: "die", Vanish: "vanish", Pause: "pause", Fail: "fail", Restart: "restart", Down: "down", Kill: "kill", LoseRequest: "lose-request",
 	LoseAnswer: "lose-answer", FreezeRequest: "freeze-request", FreezeAnswer: "freeze-answer", SlowAnswer: "slow-answer",
-	Busy: "busy", Operator: "operator", Interrupt: "interrupt", Forget: "forget", FalseOK: "false-ok", Lock: "lock", Orphan: "orphan", Foreign: "foreign", StoredInDoubt: "stored-in-doubt",
+	Busy: "busy", Swallow: "swallow", Wait: "wait", Operator: "operator", CommitListed: "commit-listed", CommitStray: "commit-stray", Interrupt: "interrupt", Forget: "forget", FalseOK: "false-ok", Lock: "lock", Orphan: "orphan", Foreign: "foreign", StoredInDoubt: "stored-in-doubt",
 	LostInDoubt: "lost-in-doubt", LateInDoubt: "late-in-doubt", NoStore: "no-store",
 }
 
@@ -123,8 +134,8 @@ var modeNames = map[txnsink.Mode]string{txnsink.ExactlyOnce: "exactly-once", txn
 // String is one line: the workload, and behind each bar what goes wrong in one process run, as a fault script.
 func (s Scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s seed=%d records=%d tables=%s write=%d flush=%d checkpoint=%d segment=%d pending=%d pace=%s",
-		s.Kind, modeNames[s.Mode], s.Seed, s.Records, s.Tables, s.Write, s.Flush, s.Checkpoint, s.Segment, s.Pending, s.Pace)
+	fmt.Fprintf(&b, "%s %s seed=%d records=%d tables=%s write=%d flush=%d checkpoint=%d segment=%d pending=%d pace=%s abort=%d detach=%s",
+		s.Kind, modeNames[s.Mode], s.Seed, s.Records, s.Tables, s.Write, s.Flush, s.Checkpoint, s.Segment, s.Pending, s.Pace, s.Abort, s.Detach)
 	for _, l := range s.Lives {
 		b.WriteString(strings.TrimRight(" | "+l.String(), " "))
 	}
@@ -205,6 +216,10 @@ func (s *Scenario) set(name, value string) (err error) {
 		s.Pending = number()
 	case "pace":
 		s.Pace, err = time.ParseDuration(value)
+	case "abort":
+		s.Abort = number()
+	case "detach":
+		s.Detach, err = time.ParseDuration(value)
 	default:
 		return fmt.Errorf("there is no setting %q", name)
 	}
@@ -230,7 +245,8 @@ func parseLife(text string) (Life, error) {
 }
 
 func (s Scenario) check() error {
-	if s.Records < 0 || s.Write < 1 || s.Flush < 0 || s.Checkpoint < 0 || s.Segment < 0 || s.Pending < 0 || s.Pace < 0 {
+	if s.Records < 0 || s.Write < 1 || s.Flush < 0 || s.Checkpoint < 0 || s.Segment < 0 || s.Pending < 0 || s.Pace < 0 ||
+		s.Abort < 0 || s.Detach < 0 || s.Detach >= recovery.MinDetachWait {
 		return fmt.Errorf("scenario %q: a setting is out of its range", s)
 	}
 	if _, err := tablesOf(s.Tables); err != nil {

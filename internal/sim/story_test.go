@@ -1,11 +1,13 @@
 package sim_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/xasink/xasink/internal/sim"
+	"github.com/xasink/xasink/xa/xasim"
 )
 
 // stories are scenarios that once failed, or that no workload of the other tests is sure to meet.
@@ -16,6 +18,34 @@ var stories = map[string]string{
 	"a late decision arrives after the next claim":                        "mysql exactly-once seed=2 records=4 tables=et write=1 checkpoint=2 | late-in-doubt@#40,die@#80 |",
 	"a stranger's lock is met in the second lane":                         "mysql exactly-once seed=3 records=12 tables=eto write=3 | lock@#60,lock@#90",
 	"an orphan's lock is met in a Write":                                  "mysql exactly-once seed=4 records=12 tables=et write=2 checkpoint=2 | die@#60 | orphan@#70 |",
+	"the server takes a proof row and does not write it":                  "mysql exactly-once seed=1 records=4 tables=e write=2 checkpoint=1 | swallow@before:ledger-row#1",
+	"a rollback is answered and not done":                                 "mariadb exactly-once seed=1 records=4 tables=e write=2 flush=1 | die@after:xa-prepare#1 | false-ok@#27",
+	"every other flush is a checkpoint that is given up":                  "mysql exactly-once seed=1 records=12 tables=elo write=2 flush=1 checkpoint=3 abort=2",
+	"the same, where a lane keeps its branch":                             "mariadb exactly-once seed=1 records=12 tables=elo write=2 flush=1 checkpoint=3 abort=2",
+	"the process dies after a checkpoint that is given up":                "attached exactly-once seed=2 records=6 tables=et write=2 flush=1 abort=1 | die@after:xa-prepare#2",
+}
+
+// TestAnOrphansLockIsMetInAWrite: a branch that a dead owner prepared late locks a row that a Write wants. It is rolled
+// back at once, and the Write goes on. Whether the Write stands in one lane or in two decides how.
+func TestAnOrphansLockIsMetInAWrite(t *testing.T) {
+	for _, kind := range xasim.Kinds() {
+		for _, tables := range []string{"l", "lo"} {
+			t.Run(kind.String()+" "+tables, func(t *testing.T) {
+				waits := 0
+				for seed := range uint64(8) {
+					s, err := sim.Parse(fmt.Sprintf("%s exactly-once seed=%d records=6 tables=%s write=2 | die@after:claim#1 | orphan@before:xa-start#1",
+						kind, seed, tables))
+					require.NoError(t, err)
+					r := run(t, s, false)
+					if len(r.Violations) > 0 {
+						explain(t, s, r)
+					}
+					waits += r.LockWaits
+				}
+				require.Positive(t, waits, "no Write met a lock")
+			})
+		}
+	}
 }
 
 func TestStories(t *testing.T) {

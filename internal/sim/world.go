@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ const (
 	slow      = 40 * time.Second
 	downTime  = 7 * time.Second
 	storeDown = 15 * time.Second
+	passing   = 1200 * time.Millisecond // of Wait: longer than a branch is held by a session that has ended
 )
 
 // lockTimes are how long strangers lock rows: through one lock wait timeout of the sink, or two, or for longer.
@@ -44,18 +46,24 @@ type world struct {
 	ledger   ledger.Ledger
 	lives    int // process runs so far
 	result   Result
-	falseOK  bool // FalseOK waits for its statement
-	done     bool // the source is at its end, and all of it is committed
-	foreign  int  // branches that strangers prepared
+	falseOK  bool    // FalseOK waits for its statement
+	done     bool    // the source is at its end, and all of it is committed
+	through  *client // the process that did that
+	foreign  int     // branches that strangers prepared
 	orphans  uint64
-	unseen   []xa.ID // orphans that came after the last XA RECOVER of the living process
+	late     []xa.ID   // orphans, in the order in which they came
+	locked   time.Time // until when strangers lock rows
 }
 
 func newWorld(ctx context.Context, s Scenario, keep bool) (*world, error) {
 	w := &world{scenario: s, server: xasim.New(s.Kind)}
 	w.history = newHistory(job, w.server, keep)
+	if s.Abort == 0 { // what is given up is prepared whatever the cap is
+		w.history.most = s.Pending
+	}
 	w.storage = newStorage(w.history)
 	var err error
+	w.server.SetDetachDelay(s.Detach)
 	if w.ledger, err = ledger.New(ledger.DefaultDatabase); err != nil {
 		return nil, err
 	}
@@ -176,6 +184,10 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 	case Busy:
 		w.server.Inject(xasim.Fault{User: user, Statement: "XA COMMIT", Act: xasim.Refuse, Err: &mysql.MySQLError{
 			Number: 1205, SQLState: [5]byte{'H', 'Y', '0', '0', '0'}, Message: "Lock wait timeout exceeded; try restarting transaction"}})
+	case Swallow:
+		w.server.Inject(xasim.Fault{User: user, Statement: "INSERT INTO `" + ledger.DefaultDatabase + "`.`branches`", Contains: "VALUES", Act: xasim.Swallow})
+	case Wait:
+		time.Sleep(passing)
 	case Lock:
 		w.lock(ctx, c.points)
 	case Orphan:
@@ -183,7 +195,13 @@ func (w *world) act(ctx context.Context, c *client, a Act, p fault.Point) error 
 	case Foreign:
 		w.foreignBranch(ctx, c.points)
 	case Operator:
-		w.operator(ctx, c.points)
+		w.byHand(ctx, "ROLLBACK", w.history.left(), c.points)
+	case CommitListed:
+		w.byHand(ctx, "COMMIT", w.history.listed(), c.points)
+	case CommitStray:
+		if c.opened == 0 {
+			w.byHand(ctx, "COMMIT", w.strays(c), c.points)
+		}
 	case StoredInDoubt, LostInDoubt, LateInDoubt:
 		w.storage.next = a.What
 	case NoStore:
@@ -247,7 +265,11 @@ func (w *world) lock(ctx context.Context, n int) {
 		_ = s.Close()
 		return
 	}
-	time.AfterFunc(lockTimes[n%len(lockTimes)], func() { _ = s.Close() })
+	d := lockTimes[n%len(lockTimes)]
+	if until := time.Now().Add(d); until.After(w.locked) {
+		w.locked = until
+	}
+	time.AfterFunc(d, func() { _ = s.Close() })
 }
 
 // orphan prepares a branch as an owner before this one would have, had its PREPARE been late.
@@ -271,21 +293,29 @@ func (w *world) orphan(ctx context.Context, n int) {
 	xid := id.XID().SQL()
 	err = s.exec(ctx, "SET SESSION innodb_lock_wait_timeout = 1", "XA START "+xid, statement, proof, "XA END "+xid, "XA PREPARE "+xid)
 	if err == nil {
-		w.unseen = append(w.unseen, id)
+		w.late = append(w.late, id)
 	}
 }
 
-// operator rolls back a prepared branch of the sink, if no session holds it.
-func (w *world) operator(ctx context.Context, n int) {
-	w.history.sync()
-	left := w.history.left()
-	if len(left) == 0 {
+// byHand lets an operator send verb for one of branches, which works if no session holds it.
+func (w *world) byHand(ctx context.Context, verb string, branches []xa.ID, n int) {
+	if len(branches) == 0 {
 		return
 	}
+	w.history.sync()
 	w.history.operator = true
-	_ = w.admin(ctx, "XA ROLLBACK "+left[n%len(left)].XID().SQL())
+	_ = w.admin(ctx, "XA "+verb+" "+branches[n%len(branches)].XID().SQL())
 	w.history.sync()
 	w.history.operator = false
+}
+
+// strays are the branches that the opening of c has seen, and has to roll back. Those whose proof row
+// would be at or below its lane's watermark are left out: nothing could tell it from one that was committed in time.
+func (w *world) strays(c *client) []xa.ID {
+	return slices.DeleteFunc(w.history.orphans(), func(id xa.ID) bool {
+		l, _ := w.history.current.Lane(id.Lane)
+		return c.unseen(id) || id.Epoch < l.Epoch || id.Epoch == l.Epoch && id.Seq <= l.Seq
+	})
 }
 
 // foreignBranch prepares a branch that is no business of the sink: its names are ours but for one thing, or others'.
