@@ -20,7 +20,7 @@ var (
 	citation = regexp.MustCompile(`server-facts(?:\.md)?,? (` + factName + `(?:(?:, | and |, and )` + factName + `)*)`)
 	oneFact  = regexp.MustCompile(factName)
 	mention  = regexp.MustCompile(`server-facts(?:\.md)?`)
-	link     = regexp.MustCompile(`^(?:\]\(|[)#])`)
+	link     = regexp.MustCompile("^(?:\\]\\(|[)#`])") // of a document, or the page's name in code type
 	comment  = regexp.MustCompile(`\n\s*//[ \t]*`)
 )
 
@@ -67,7 +67,7 @@ func factsTold(page string) map[string]bool {
 }
 
 // missingFacts are the facts that text cites and that are not told, and how many it cites. A mention without a number is
-// reported too, where it is no link.
+// reported too, where it is not to the page as a whole.
 func missingFacts(text string, told map[string]bool) (missing []string, cited int) {
 	text = comment.ReplaceAllString(text, " ")
 	for _, at := range mention.FindAllStringIndex(text, -1) {
