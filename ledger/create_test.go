@@ -84,7 +84,8 @@ func TestCreateMissesEachRight(t *testing.T) {
 				err := b.ledger.Create(t.Context(), b.user(t, grants...))
 				require.ErrorIs(t, err, ledger.ErrPrivilege)
 				require.ErrorContains(t, err, "GRANT SELECT, INSERT, UPDATE, DELETE")
-				require.NotContains(t, err.Error(), "CREATE TABLE", "the tables are there")
+				read := strings.HasPrefix(missing, "read")
+				require.Equal(t, read, strings.Contains(err.Error(), "CREATE TABLE"), "who may not read cannot know that the tables are there")
 			})
 		}
 	})

@@ -54,12 +54,18 @@ func (l Ledger) Explain(err error, user string) error {
 		return nil
 	case absent(err):
 		return fmt.Errorf("%w: %w; let xasink make it, or run:\n%s", ErrAbsent, err, l.script())
-	case number(err) == errTableDenied && !strings.HasPrefix(text(err), "CREATE "), number(err) == errColumnDenied:
+	case number(err) == errTableDenied && !mayBeAbsent(text(err)), number(err) == errColumnDenied:
 		return fmt.Errorf("%w: %w; as an administrator run:\n%s", ErrPrivilege, err, l.Grant(user))
 	case slices.Contains(deniedNumbers, number(err)):
 		return fmt.Errorf("%w: %w; as an administrator run:\n%s\n%s", ErrPrivilege, err, l.script(), l.Grant(user))
 	}
 	return err
+}
+
+// mayBeAbsent tells whether a refusal leaves open that the table is not there: the server tells that only to who may read
+// it, and the ledger is read before anything is written.
+func mayBeAbsent(refusal string) bool {
+	return strings.HasPrefix(refusal, "CREATE ") || strings.HasPrefix(refusal, "SELECT ")
 }
 
 // Grant is the statement that gives user, in the form name@host of CURRENT_USER(), all that a sink does with the

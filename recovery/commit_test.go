@@ -398,17 +398,24 @@ func TestOrphanCommittedByHandStops(t *testing.T) {
 	})
 }
 
-// inLimbo makes an attached server say that it holds transactions which it does not list.
-func inLimbo(after int) *wire {
-	looks := 0
-	return &wire{rewrite: func(query string) string {
-		if strings.Contains(query, "trx_mysql_thread_id = 0") {
-			if looks++; looks > after {
+// inLimbo makes an attached server say that it holds transactions which it does not list, from the first statement on
+// that begins with since.
+func inLimbo(since string) *wire {
+	var begun atomic.Bool
+	return &wire{
+		answer: func(statement string) error {
+			if strings.HasPrefix(statement, since) {
+				begun.Store(true)
+			}
+			return nil
+		},
+		rewrite: func(query string) string {
+			if begun.Load() && strings.Contains(query, "trx_mysql_thread_id = 0") {
 				return strings.Replace(query, "COUNT(*)", "1000 + COUNT(*)", 1)
 			}
-		}
-		return query
-	}}
+			return query
+		},
+	}
 }
 
 // A listed branch that is missing while an attached server holds a transaction that it does not list is in limbo: a
@@ -416,7 +423,7 @@ func inLimbo(after int) *wire {
 func TestMissingBranchInLimboStopsWithTheRestart(t *testing.T) {
 	onServers(t, func(t *testing.T, b *bench) {
 		b.list(t, b.id(1, 2, 1))
-		b.wired(t, inLimbo(0))
+		b.wired(t, inLimbo(""))
 		_, err := b.open(t)
 		if !b.attached() {
 			var lost *recovery.LostError
@@ -434,7 +441,7 @@ func TestLimboOfSomebodyElseStopsNobody(t *testing.T) {
 		b.dead(t, b.id(1, 2, 1), 1)
 		b.dead(t, b.id(1, 2, 2), 2)
 		b.list(t, b.id(1, 2, 1))
-		b.wired(t, inLimbo(0))
+		b.wired(t, inLimbo(""))
 		o, err := b.open(t)
 		require.NoError(t, err)
 		require.Equal(t, 1, o.report.Committed)
@@ -449,7 +456,7 @@ func TestRollbackIntoLimboStops(t *testing.T) {
 		b.dead(t, b.id(1, 2, 1), 1)
 		b.dead(t, b.id(1, 2, 2), 2)
 		b.list(t, b.id(1, 2, 1))
-		b.wired(t, inLimbo(3)) // looks before anything is settled
+		b.wired(t, inLimbo("XA ROLLBACK "))
 		_, err := b.open(t)
 		if !b.attached() {
 			require.NoError(t, err, "a detached server has no limbo")

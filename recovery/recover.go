@@ -133,6 +133,15 @@ func (r *recovering) checkLedger(ctx context.Context) error {
 	p := newPlanner(r.owner.Job, r.opening.Decisions, r.owner.Epoch, proofs)
 	p.checkProofs()
 	if stop := p.stop(); stop != nil {
+		// A newer owner raises the job row before it commits or prunes anything: read after the proof rows, the row tells
+		// whether they are its work.
+		row, err := r.ledger.Job(ctx, r.server.DB(), r.owner.Job)
+		if err != nil {
+			return err
+		}
+		if row != nil && (row.Epoch > r.owner.Epoch || row.Store != r.owner.Store) {
+			return fmt.Errorf("the job row has epoch %d of store %s: %w", row.Epoch, row.Store, ledger.ErrFenced)
+		}
 		stop.Server = r.server.Address()
 		return stop
 	}

@@ -123,6 +123,11 @@ func (w *atLeastOnce) exec(ctx context.Context, s statement) error {
 		if try == sendTries {
 			return &BlockedError{Table: table, Keys: keys, Err: err}
 		}
+		if try == 1 { // the lock may be an orphan's
+			if err := w.sweep(ctx); err != nil {
+				return err
+			}
+		}
 	}
 }
 

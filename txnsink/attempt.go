@@ -29,7 +29,7 @@ func (w *exactlyOnce) attempt(ctx context.Context, b *Batch) (blocked *lockWaitE
 	return nil, nil
 }
 
-// needsSavepoints is design §6: parts of the Write would already stand in branches that a cut commits.
+// needsSavepoints is docs/design.md, Locks of one's own: parts of the Write would already stand in branches that a cut commits.
 func (w *exactlyOnce) needsSavepoints() bool {
 	if len(w.touched) > 1 || len(w.claim.Pending()) > 0 {
 		return true

@@ -17,7 +17,7 @@ import (
 const maxUnpruned = 100_000
 
 // Commit is [Writer.Commit]. Branches are committed one after the other: all that belong to an earlier decision first,
-// and of one decision each lane's highest seq last (design §5).
+// and of one decision each lane's highest seq last (docs/design.md, A checkpoint).
 func (w *exactlyOnce) Commit(ctx context.Context, d state.Decision) (err error) {
 	if err := w.enter(); err != nil {
 		return err

@@ -269,7 +269,7 @@ func (c *connection) close() error {
 	return c.closeServer(err)
 }
 
-// mayWrite: only once the claim's own decision is committed may a branch carry its epoch (design §7, step 8).
+// mayWrite: only once the claim's own decision is committed may a branch carry its epoch (docs/design.md, Order of an opening).
 func (c *connection) mayWrite() error {
 	if c.claim == nil || !c.claim.Ready() {
 		return errors.New("the claim's own decision is not committed yet: Recover, Prepare, decision and Commit come first")

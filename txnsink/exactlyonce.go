@@ -71,6 +71,9 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 		}
 		w.touched = append(w.touched, l)
 	}
+	if w.overfull() {
+		return w.needs(ReasonPending)
+	}
 	for {
 		blocked, err := w.attempt(ctx, b)
 		if err != nil {
@@ -90,6 +93,23 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 	w.observePending()
 	w.recycle(b)
 	return w.closeFull(ctx)
+}
+
+// overfull tells whether the branches of this Write could make more pending ones than the cap allows, as after
+// checkpoints that were given up: their branches stay pending (rule 5), and only a decision relieves that (rule 9).
+func (w *exactlyOnce) overfull() bool {
+	branches := len(w.claim.Pending())
+	for _, l := range w.work {
+		if l.open {
+			branches++
+		}
+	}
+	for _, l := range w.touched {
+		if !l.open {
+			branches++
+		}
+	}
+	return branches > w.cfg.MaxPending
 }
 
 // closeFull prepares the lanes that reached their limit, or asks for a checkpoint where they cannot be split.

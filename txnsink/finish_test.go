@@ -52,7 +52,7 @@ func TestN22_FinishIsNotReportedWhileABranchOfTheJobIsLeft(t *testing.T) {
 	r.finish(2)
 }
 
-// Design §7, step 8: no branch carries the epoch before the claim's own decision is accepted and committed.
+// docs/design.md, Order of an opening: no branch carries the epoch before the claim's own decision is accepted and committed.
 func TestWriterWritesNothingBeforeTheClaimsOwnDecision(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, server servertest.Server) {
 		for _, mode := range []Mode{ExactlyOnce, AtLeastOnce} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xasink/xasink/fault"
 	"github.com/xasink/xasink/internal/servertest"
+	"github.com/xasink/xasink/recovery"
 	"github.com/xasink/xasink/state"
 	"github.com/xasink/xasink/xa"
 )
@@ -284,4 +285,28 @@ func TestDeadlockIsATaskFailureAndNothingIsLost(t *testing.T) { // L04, G094
 	require.NoError(t, errors.Join(tx.Rollback(), s.Close()))
 	r.exec("DELETE FROM `%s`.orders WHERE id = 100")
 	r.finish(5)
+}
+
+// A dead owner's branch that was prepared late locks a row. At least once rolls it back as well, and goes on.
+func TestOrphansLockIsSweptInAtLeastOnceToo(t *testing.T) {
+	r := newRig(t, servertest.Get(t, xa.MySQL))
+	r.change = func(c *Config) { insertOnly(c); c.Mode = AtLeastOnce }
+	require.NoError(t, r.openAndClose())
+	s := r.open()
+	orphan := ids(r.job, 1, recovery.FirstLane, 9)[0]
+	conn, err := r.db.Conn(t.Context())
+	require.NoError(t, err)
+	for _, q := range []string{
+		"XA START " + orphan.XID().SQL(), fmt.Sprintf("INSERT INTO `%s`.events VALUES (0, 'late')", r.database),
+		"XA END " + orphan.XID().SQL(), "XA PREPARE " + orphan.XID().SQL(),
+	} {
+		_, err := conn.ExecContext(t.Context(), q)
+		require.NoError(t, err)
+	}
+	require.NoError(t, conn.Close())
+	insert(t, s, 0)
+	require.NoError(t, s.Flush(t.Context()))
+	require.Equal(t, uint64(1), s.Stats().OrphansRolledBack)
+	require.NoError(t, s.Finish(t.Context()))
+	require.Equal(t, int64(1), r.visible("events"))
 }

@@ -17,7 +17,7 @@ const (
 	ReasonInterval Reason = "interval" // CheckpointInterval
 	ReasonSize     Reason = "size"     // a segment that cannot be split reached its limit
 	ReasonLockWait Reason = "lock wait"
-	ReasonPending  Reason = "pending" // a lane still holds its prepared branch
+	ReasonPending  Reason = "pending" // a lane still holds its prepared branch, or MaxPending branches are prepared
 	ReasonAsked    Reason = "asked"   // Checkpoint was called
 	ReasonFinish   Reason = "finish"
 )

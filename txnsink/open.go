@@ -18,7 +18,7 @@ import (
 // wrong with cfg is in one *ConfigError. ctx bounds the opening; where it ends early, nothing is left that the next
 // Open does not settle.
 //
-// Errors to match: *ConfigError; ErrFenced; *recovery.Stop (the job must not go on by itself; it says why and the ways
+// Errors to match: *ConfigError; *UnavailableError (a table or the server cannot be written for now); ErrFenced; *recovery.Stop (the job must not go on by itself; it says why and the ways
 // on); *LostError; *ServerError; state.ErrUnreadable and the other errors of the store.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	cfg = cfg.withDefaults()
@@ -68,7 +68,7 @@ func open(ctx context.Context, cfg Config, run uuid.UUID, writer Writer) (*Sink,
 	return s, nil
 }
 
-// begin is the order of an opening (design §7).
+// begin is the order of an opening (docs/design.md, Order of an opening).
 func (s *Sink) begin(ctx context.Context, after *uint64) error {
 	job, store := s.cfg.Job, s.cfg.Store
 	info, err := store.Peek(ctx, job)

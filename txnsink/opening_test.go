@@ -66,7 +66,7 @@ func TestL18_AWaitingAlterDoesNotKeepAJobFromItsRecovery(t *testing.T) {
 }
 
 // waits tells whether a statement that begins with prefix waits for a prepared branch: on MySQL for its metadata lock, on
-// MariaDB, which has let go of that one, for its rows (server-facts, metadata locks).
+// MariaDB, which has let go of that one, for its rows (server-facts.md, 5).
 func (r *rig) waits(prefix string) bool {
 	return slices.ContainsFunc(servertest.Processes(r.t, r.db), func(p servertest.Process) bool {
 		return strings.HasPrefix(p.Info, prefix) &&

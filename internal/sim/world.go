@@ -58,9 +58,7 @@ type world struct {
 func newWorld(ctx context.Context, s Scenario, keep bool) (*world, error) {
 	w := &world{scenario: s, server: xasim.New(s.Kind)}
 	w.history = newHistory(job, w.server, keep)
-	if s.Abort == 0 { // what is given up is prepared whatever the cap is
-		w.history.most = s.Pending
-	}
+	w.history.most = s.Pending
 	w.storage = newStorage(w.history)
 	var err error
 	w.server.SetDetachDelay(s.Detach)

@@ -14,7 +14,8 @@ import (
 	"github.com/xasink/xasink/xa"
 )
 
-// exactlyOnce is the writer that stages rows in branches. It follows design §5 and §6 as the real one does.
+// exactlyOnce is the writer that stages rows in branches. It follows docs/design.md, A checkpoint, and docs/design.md,
+// Locks of one's own, as the real one does.
 type exactlyOnce struct {
 	*base
 	work      []*lane
@@ -62,6 +63,9 @@ func (w *exactlyOnce) write(ctx context.Context, b *txnsink.Batch) error {
 			return w.needs(txnsink.ReasonPending)
 		}
 	}
+	if w.overfull(byLane) {
+		return w.needs(txnsink.ReasonPending)
+	}
 	for {
 		waits, err := w.attempt(ctx, byLane)
 		if err != nil {
@@ -79,6 +83,17 @@ func (w *exactlyOnce) write(ctx context.Context, b *txnsink.Batch) error {
 		w.observe()
 	}
 	return w.closeFull(ctx, byLane)
+}
+
+// overfull tells whether the branches of this Write could make more pending ones than the cap allows.
+func (w *exactlyOnce) overfull(byLane [][]statement) bool {
+	branches := len(w.claim.Pending())
+	for i, l := range w.work {
+		if l.branch != nil || len(byLane[i]) > 0 {
+			branches++
+		}
+	}
+	return branches > w.cfg.MaxPending
 }
 
 // attempt sends all statements. waits is one that met a lock; the lanes are then as before the Write.

@@ -12,7 +12,7 @@ import (
 	"github.com/xasink/xasink/xa"
 )
 
-// recovering is one recovery: the order of an opening from the job row on (design §7), with recovery.Plan to decide.
+// recovering is one recovery: the order of an opening from the job row on (docs/design.md, Order of an opening), with recovery.Plan to decide.
 type recovering struct {
 	*base
 	decisions []state.Decision

@@ -92,7 +92,7 @@ func (c *Claim) Part() state.Part {
 
 // Decided is told of a decision that the store has definitely accepted. It gives the branches to commit, in the order in
 // which they may be committed: all that belong to an earlier decision first, and of one decision each lane's highest
-// seq last (design §5). again: d is wholly committed already and there is nothing to do. An error means that d is not
+// seq last (docs/design.md, A checkpoint). again: d is wholly committed already and there is nothing to do. An error means that d is not
 // this claim's, is older than what was accepted, or is not made of what Part gave; nothing is changed then.
 func (c *Claim) Decided(d state.Decision) (commit []Branch, again bool, err error) {
 	switch {
