@@ -114,9 +114,11 @@ const (
 // within runs do, which has no deadline of its own, and tells its error, which comes between least and most.
 func within(t *testing.T, least, most time.Duration, do func(ctx context.Context) error) error {
 	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	result := make(chan error, 1)
 	begin := time.Now()
-	go func() { result <- do(context.Background()) }()
+	go func() { result <- do(ctx) }()
 	select {
 	case err := <-result:
 		require.GreaterOrEqual(t, time.Since(begin), least)
@@ -285,8 +287,30 @@ func TestABlackLinkDoesNotHoldAPoolForEver(t *testing.T) {
 		err = within(t, testVerb-time.Second, testVerb+time.Second, func(ctx context.Context) error { return p.Close(ctx) })
 		require.ErrorContains(t, err, "no answer within 1.5s")
 		require.ErrorContains(t, err, "was not asked for 2 more sessions")
+		require.NotContains(t, err.Error(), "\n")
 		require.Zero(t, p.Sessions())
 	})
+}
+
+// TestAServerThatFallsSilentInTheMiddle of a question that takes several statements.
+func TestAServerThatFallsSilentInTheMiddle(t *testing.T) {
+	for _, c := range []struct{ statement, wide string }{
+		{"SHOW PROCESSLIST", "1"}, {"KILL", "0"}, {"SELECT USER FROM", "0"},
+	} {
+		f := newFake("1")
+		server, p := f.open(t, func(c *xa.Config, _ *xa.PoolConfig) { c.VerbTimeout = 300 * time.Millisecond })
+		s := take(t, p)
+		set := func(silent, wide string) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.facts["silent"], f.facts["wide"] = silent, wide
+		}
+		set(c.statement, c.wide)
+		err := within(t, 0, time.Second, func(ctx context.Context) error { return server.KillSession(ctx, s.ConnectionID()) })
+		require.ErrorContains(t, err, "no answer within 300ms", "%s", c.statement)
+		require.NotContains(t, err.Error(), "\n", "%s", c.statement)
+		set("", "0")
+	}
 }
 
 // TestConnectToASilentServerEnds: somebody listens at the address, takes the connection, and never says a word.

@@ -101,7 +101,7 @@ func (c Config) validate() error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("configuration of the target server: %w", listed(problems))
+	return fmt.Errorf("configuration of the target server: %w", listed(problems...))
 }
 
 // dial is the connector to use and the server's address for people.

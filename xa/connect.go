@@ -160,5 +160,5 @@ func (s *Server) DB() *sql.DB { return s.db }
 
 // Close closes what the server itself opened. Pools are closed before it.
 func (s *Server) Close() error {
-	return errors.Join(s.db.Close(), s.sessions.Close())
+	return listed(s.db.Close(), s.sessions.Close())
 }

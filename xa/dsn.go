@@ -40,7 +40,7 @@ func parseDSN(dsn string) (*mysql.Config, error) {
 			"clientFoundRows=true: it changes the meaning of affected rows, which are checked; remove it"))
 	}
 	if problems = append(problems, badParams(parsed.Params)...); len(problems) > 0 {
-		return nil, fmt.Errorf("data source name: %w", listed(problems))
+		return nil, fmt.Errorf("data source name: %w", listed(problems...))
 	}
 	return parsed, nil
 }
@@ -141,9 +141,13 @@ func unreadable(dsn string, err error) error {
 	return errUnreadable
 }
 
-// listed is several problems in one line.
-func listed(problems []error) error {
-	if len(problems) == 1 {
+// listed is several problems in one line; nil ones do not count.
+func listed(problems ...error) error {
+	problems = slices.DeleteFunc(slices.Clone(problems), func(err error) bool { return err == nil })
+	switch len(problems) {
+	case 0:
+		return nil
+	case 1:
 		return problems[0]
 	}
 	return &listError{problems}

@@ -142,6 +142,9 @@ func (c *fakeConn) ExecContext(ctx context.Context, query string, _ []driver.Nam
 		return driver.RowsAffected(0), nil
 	}
 	f := c.server
+	if err := f.hush(ctx, query); err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	if f.alive[c.id] != c {
 		f.mu.Unlock()
@@ -177,8 +180,23 @@ var (
 	processByID = regexp.MustCompile(`PROCESSLIST WHERE ID = (\d+)`)
 )
 
-func (c *fakeConn) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+// hush blocks until ctx ends where the fact "silent" is how query begins.
+func (f *fake) hush(ctx context.Context, query string) error {
+	f.mu.Lock()
+	silent := f.facts["silent"]
+	f.mu.Unlock()
+	if silent == "" || !strings.HasPrefix(query, silent) {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (c *fakeConn) QueryContext(ctx context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
 	f := c.server
+	if err := f.hush(ctx, query); err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.alive[c.id] != c {

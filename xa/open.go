@@ -23,7 +23,7 @@ func (p *Pool) open(ctx context.Context, lane uint32) (*Session, error) {
 	if err == nil {
 		return s, nil
 	}
-	return nil, errors.Join(err, p.drop(ctx, s))
+	return nil, listed(err, p.drop(ctx, s))
 }
 
 // connect opens a connection that nobody used before, and asks what a branch on it depends on.

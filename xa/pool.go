@@ -119,7 +119,7 @@ func (p *Pool) add(ctx context.Context, lane uint32) (*Session, error) {
 		return nil, err
 	}
 	if closed {
-		return nil, errors.Join(errPoolClosed, p.drop(ctx, s))
+		return nil, listed(errPoolClosed, p.drop(ctx, s))
 	}
 	return s, nil
 }
@@ -259,7 +259,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	if silent > 1 {
 		problems = append(problems, fmt.Errorf("server %s was not asked for %d more sessions", p.server.address, silent-1))
 	}
-	return errors.Join(problems...)
+	return listed(problems...)
 }
 
 // Sessions is how many sessions are open, idle, taken or being opened.
