@@ -159,6 +159,7 @@ func TestABlackLinkDoesNotHoldAQuestionForEver(t *testing.T) {
 		"holders": func(ctx context.Context, s *xa.Server) error { _, err := s.Holders(ctx, "orders", 9, 9); return err },
 	}
 	servertest.Each(t, func(t *testing.T, real servertest.Server) {
+		t.Parallel() // it is all waiting
 		r, l := blackRig(t, real, "")
 		require.NoError(t, r.server.Settled(t.Context()))
 		l.goBlack()
@@ -180,6 +181,7 @@ func TestABlackLinkDoesNotHoldAQuestionForEver(t *testing.T) {
 func TestABlackLinkDoesNotHoldAReadForEver(t *testing.T) {
 	const longest = testStatement + testLocks
 	servertest.Each(t, func(t *testing.T, real servertest.Server) {
+		t.Parallel() // it is all waiting
 		r, l := blackRig(t, real, "")
 		conn, err := r.server.DB().Conn(t.Context())
 		require.NoError(t, err)
@@ -226,6 +228,7 @@ func TestAShorterReadTimeoutOfTheUsersIsKept(t *testing.T) {
 // TestABlackLinkDoesNotHoldAPoolForEver: each wait is as long as Config says.
 func TestABlackLinkDoesNotHoldAPoolForEver(t *testing.T) {
 	servertest.Each(t, func(t *testing.T, real servertest.Server) {
+		t.Parallel() // it is all waiting
 		r, l := blackRig(t, real, "")
 		p := r.pool(t)
 		idle, working := take(t, p), take(t, p)
