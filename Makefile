@@ -28,7 +28,7 @@ demo: tools ## real flights into a real MySQL through kill -9 (ARGS="--mariadb -
 	@go build -C e2e -buildvcs=false -o $(BIN)/demo ./cmd/demo
 	@$(BIN)/demo $(ARGS)
 
-test: engine servers-command ## everything: both modules, race detector, real MySQL and MariaDB
+test: engine servers-command sim-ci ## everything: simulation, both modules, race detector, real MySQL and MariaDB
 	@$(BIN)/xasink-servers -- $(MAKE) --no-print-directory root-tests e2e-tests
 
 test-unit: tools ## the root module without any server, under a minute
@@ -94,3 +94,10 @@ SEED ?= 0
 sim: tools ## simulate N crashes of whole sinks (default 100000), from SEED if it is given
 	@go test -c -o $(BIN)/sim ./internal/sim
 	@$(BIN)/sim -test.run '^TestRandom$$' -test.timeout 0 -sim.n=$(N) -sim.seed=$(SEED)
+
+.PHONY: sim-ci
+sim-ci: tools ## 100000 simulated crashes, and 2000 with the race detector
+	@go test -c -o $(BIN)/sim ./internal/sim
+	@go test -c -race -o $(BIN)/sim-race ./internal/sim
+	@$(BIN)/sim -test.run '^TestRandom$$' -test.timeout 10m -sim.n=100000
+	@$(BIN)/sim-race -test.run '^TestRandom$$' -test.timeout 5m -sim.n=2000

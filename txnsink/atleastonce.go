@@ -222,12 +222,12 @@ func (w *atLeastOnce) Close() error {
 	if w.closed.Load() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
 	var err error
 	if w.session != nil && w.session.State() == xa.Broken {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
 		err = w.pool.Discard(ctx, w.session)
 		w.session = nil
 	}
-	return errors.Join(err, w.close())
+	return errors.Join(err, w.close(ctx))
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
 	"github.com/xasink/xasink/fault"
@@ -90,7 +89,8 @@ type Config struct {
 	DecisionTimeout time.Duration
 	// CommitTimeout bounds the commits of one decision, repeats included; 0 is 2 min.
 	CommitTimeout time.Duration
-	// StatementTimeout bounds one statement with rows; 0 is 5 min.
+	// StatementTimeout bounds one statement with rows; 0 is 5 min. An answer to a verb is waited for as long, but 30 s at
+	// most and 10 s at least.
 	StatementTimeout time.Duration
 
 	// Logger; nil discards.
@@ -221,8 +221,8 @@ func (c WriterConfig) problems() []string {
 	case c.DSN != "" && c.Connector != nil:
 		p = append(p, "DSN and Connector are both given: take one")
 	case c.DSN != "":
-		if _, err := mysql.ParseDSN(c.DSN); err != nil {
-			p = append(p, "DSN cannot be read; its text is not shown, it may hold a password. Want user:password@tcp(host:3306)/database")
+		if err := xa.CheckDSN(c.DSN); err != nil {
+			p = append(p, "DSN: "+err.Error())
 		}
 	}
 	if len(c.Tables) == 0 {

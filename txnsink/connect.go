@@ -253,13 +253,11 @@ func (c *connection) count(change func(*Stats)) {
 	change(&c.stats)
 }
 
-// close ends all sessions and the connection pool, once.
-func (c *connection) close() error {
+// close ends all sessions and the connection pool, once. ctx bounds it.
+func (c *connection) close(ctx context.Context) error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
 	var err error
 	if c.pool != nil {
 		if err = c.pool.Close(ctx); err != nil {

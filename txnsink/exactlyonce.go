@@ -272,5 +272,5 @@ func (w *exactlyOnce) Close() error {
 			l.session = nil
 		}
 	}
-	return errors.Join(err, w.close())
+	return errors.Join(err, w.close(ctx))
 }

@@ -149,7 +149,7 @@ func (p *prober) version(_ context.Context, can *Abilities) error {
 	v, ok := parseVersion(can.Version)
 	switch {
 	case !ok:
-		p.refuse("its version %q is not understood: use MySQL 8.0.30 or later, or MariaDB 10.5 or later", can.Version)
+		p.refuse("its version %q is not understood: use MySQL 8.0.30 or later, or MariaDB 10.5.2 or later", can.Version)
 	case can.Flavour == MariaDB && v.before(10, 5, 2):
 		p.refuse("MariaDB %s rolls prepared branches back when their session ends: use 10.5.2 or later", can.Version)
 	case can.Flavour == MySQL && v.before(8, 0, 0):
