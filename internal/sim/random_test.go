@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,8 @@ func TestRandom(t *testing.T) {
 	default:
 		b.wanted = int64(sample(3000))
 	}
+	// The worlds are small and short: a heap of some tens of megabytes is collected far too often.
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	workers := runtime.GOMAXPROCS(0)
 	t.Run("scenarios", func(t *testing.T) {
 		for n := range workers {
