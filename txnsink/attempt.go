@@ -158,6 +158,7 @@ func (w *exactlyOnce) lockWait(ctx context.Context, blocked *lockWaitError) erro
 	if rows, branches := w.held(); rows == 0 && branches == 0 {
 		return nil
 	}
+	w.split.settled()
 	w.cfg.Logger.Info("a row lock is held: committing what is open before this Write", "table", blocked.table, "keys", blocked.keys)
 	return w.needs(ReasonLockWait)
 }

@@ -94,7 +94,7 @@ func TestCatalogTellsAllProblemsAtOnce(t *testing.T) {
 		require.Equal(t, 3, c.byName["two"].uniqueKeys)
 		require.Equal(t, other+".far", c.byName[other+".far"].fullName())
 		require.True(t, c.byName["good"].splittable)
-		require.False(t, c.byName["two"].splittable)
+		require.True(t, c.byName["two"].splittable)
 		require.Len(t, c.lanes, 7)
 	})
 }

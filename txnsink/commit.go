@@ -38,6 +38,9 @@ func (w *exactlyOnce) Commit(ctx context.Context, d state.Decision) (err error) 
 		}
 	}
 	w.claim.Whole()
+	if len(w.claim.Pending()) == 0 {
+		w.split.committed()
+	}
 	w.count(func(s *Stats) { s.LastCommit = time.Since(d.Time) })
 	if err := w.sweep(ctx); err != nil {
 		return err

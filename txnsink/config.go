@@ -74,6 +74,9 @@ type Config struct {
 	// MaxPending bounds the prepared branches that are not yet committed; at it splitting stops. 0 is 256. It must be
 	// at least the number of lanes.
 	MaxPending int
+	// MaxIndexKeys bounds the keys in prepared branches that are remembered, 11 to 21 bytes each; at it lanes that do
+	// more than insert are not split any more before the next checkpoint. 0 is 2,000,000.
+	MaxIndexKeys int
 	// MaxBatchBytes bounds the rows of one Write; a larger batch is refused. 0 is 64 MiB.
 	MaxBatchBytes int
 	// BatchRows is the most rows of one statement; 0 is 1000.
@@ -113,6 +116,7 @@ type WriterConfig struct {
 	MaxSegmentRows   int64
 	MaxSegmentBytes  int64
 	MaxPending       int
+	MaxIndexKeys     int
 	MaxBatchBytes    int
 	BatchRows        int
 	LedgerDatabase   string
@@ -131,6 +135,7 @@ const (
 	defaultMaxSegmentRows     = 100_000
 	defaultMaxSegmentBytes    = 64 << 20
 	defaultMaxPending         = 256
+	defaultMaxIndexKeys       = 2_000_000
 	defaultMaxBatchBytes      = 64 << 20
 	defaultBatchRows          = 1000
 	defaultDetachWait         = time.Second
@@ -152,7 +157,7 @@ func (c Config) withDefaults() Config {
 func (c Config) writer(run uuid.UUID) WriterConfig {
 	return WriterConfig{
 		Job: c.Job, Run: run, DSN: c.DSN, Connector: c.Connector, Address: c.Address, Tables: c.Tables, Mode: c.Mode,
-		MaxSegmentRows: c.MaxSegmentRows, MaxSegmentBytes: c.MaxSegmentBytes, MaxPending: c.MaxPending,
+		MaxSegmentRows: c.MaxSegmentRows, MaxSegmentBytes: c.MaxSegmentBytes, MaxPending: c.MaxPending, MaxIndexKeys: c.MaxIndexKeys,
 		MaxBatchBytes: c.MaxBatchBytes, BatchRows: c.BatchRows, LedgerDatabase: c.LedgerDatabase, TimeZone: c.TimeZone,
 		DetachWait: c.DetachWait, CommitTimeout: c.CommitTimeout, StatementTimeout: c.StatementTimeout,
 		Logger: c.Logger, Observer: c.Observer, Faults: c.Faults,
@@ -164,6 +169,7 @@ func (c WriterConfig) withDefaults() WriterConfig {
 	c.MaxSegmentRows = or(c.MaxSegmentRows, defaultMaxSegmentRows)
 	c.MaxSegmentBytes = or(c.MaxSegmentBytes, defaultMaxSegmentBytes)
 	c.MaxPending = or(c.MaxPending, defaultMaxPending)
+	c.MaxIndexKeys = or(c.MaxIndexKeys, defaultMaxIndexKeys)
 	c.MaxBatchBytes = or(c.MaxBatchBytes, defaultMaxBatchBytes)
 	c.BatchRows = or(c.BatchRows, defaultBatchRows)
 	c.LedgerDatabase = or(c.LedgerDatabase, ledger.DefaultDatabase)
@@ -242,7 +248,7 @@ func (c WriterConfig) problems() []string {
 		value int64
 	}{
 		{"MaxSegmentRows", c.MaxSegmentRows}, {"MaxSegmentBytes", c.MaxSegmentBytes}, {"MaxPending", int64(c.MaxPending)},
-		{"MaxBatchBytes", int64(c.MaxBatchBytes)}, {"BatchRows", int64(c.BatchRows)},
+		{"MaxIndexKeys", int64(c.MaxIndexKeys)}, {"MaxBatchBytes", int64(c.MaxBatchBytes)}, {"BatchRows", int64(c.BatchRows)},
 	} {
 		if n.value < 1 {
 			p = append(p, fmt.Sprintf("%s is %d: want at least 1, or 0 for the default", n.name, n.value))

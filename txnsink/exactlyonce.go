@@ -22,6 +22,7 @@ type exactlyOnce struct {
 
 	lockWaits int // 1205 that undid the Write at hand, over its repeats
 	need      Reason
+	split     splitting
 }
 
 // Recover is [Writer.Recover]. The lanes are made in it, because only after it the tables are known for certain.
@@ -31,6 +32,7 @@ func (w *exactlyOnce) Recover(ctx context.Context, owner recovery.Owner, decisio
 		return report, err
 	}
 	w.encoder = newEncoder(w.tables, w.cfg.BatchRows)
+	w.split = splitting{most: w.cfg.MaxIndexKeys, hasher: newKeyHasher()}
 	for i, tables := range w.tables.lanes {
 		w.work = append(w.work, newLane(laneNumber(i), tables, w.cfg.MaxSegmentRows, w.server.Abilities().Detached))
 	}
@@ -74,6 +76,10 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 	if w.overfull() {
 		return w.needs(ReasonPending)
 	}
+	if w.meetsPending(b) {
+		w.split.settled()
+		return w.needs(ReasonKey)
+	}
 	for {
 		blocked, err := w.attempt(ctx, b)
 		if err != nil {
@@ -88,6 +94,9 @@ func (w *exactlyOnce) write(ctx context.Context, b *Batch) error {
 			}
 			return w.poisoned(ctx, err)
 		}
+	}
+	for _, l := range w.touched {
+		l.keys = append(l.keys, l.writing...)
 	}
 	w.count(func(s *Stats) { s.Writes++; s.RowsWritten += uint64(b.Len()) })
 	w.observePending()
@@ -132,7 +141,8 @@ func (w *exactlyOnce) closeFull(ctx context.Context) error {
 // maySplit tells whether l may prepare its rows before the barrier. Room is kept for every lane to prepare at the
 // barrier itself.
 func (w *exactlyOnce) maySplit(l *lane) bool {
-	return l.splittable && len(w.claim.Pending())+len(w.work) < w.cfg.MaxPending
+	return l.splittable && len(w.claim.Pending())+len(w.work) < w.cfg.MaxPending &&
+		(!l.indexed || w.split.mayPrepare(len(l.keys)))
 }
 
 // prepare closes l's segment: proof row, END, PREPARE. l must hold rows.
@@ -157,6 +167,7 @@ func (w *exactlyOnce) prepare(ctx context.Context, l *lane) error {
 		return fmt.Errorf("prepare branch %s with %d rows: %w", l.id, l.rows, err)
 	}
 	w.claim.Prepared(l.id, l.rows)
+	w.split.prepared(l.keys)
 	w.count(func(s *Stats) { s.SegmentsPrepared++ })
 	if f := w.cfg.Observer.Prepared; f != nil {
 		f(l.id, l.rows)
@@ -178,14 +189,25 @@ func (w *exactlyOnce) Flush(ctx context.Context) (err error) {
 	if err := w.mayWrite(); err != nil {
 		return err
 	}
+	split := false
 	for _, l := range w.work {
 		if l.open && w.maySplit(l) {
+			split = split || l.indexed
 			if err := w.prepare(ctx, l); err != nil {
 				return w.poisoned(ctx, err)
 			}
 		}
 	}
-	w.count(func(s *Stats) { s.Flushes++ })
+	held := w.split.signal()
+	if split {
+		w.split.flushes++
+	}
+	w.count(func(s *Stats) {
+		s.Flushes++
+		if held {
+			s.FlushesHeld++
+		}
+	})
 	return nil
 }
 

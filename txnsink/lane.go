@@ -1,6 +1,7 @@
 package txnsink
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/xasink/xasink/ledger"
@@ -13,6 +14,7 @@ type lane struct {
 	number     uint32
 	tables     []*table
 	splittable bool  // rows may be prepared before the barrier
+	indexed    bool  // then keys of prepared rows are kept in the index: it does more than insert
 	maxRows    int64 // a segment is full at so many rows
 
 	session *xa.Session
@@ -23,6 +25,9 @@ type lane struct {
 	rows  int64
 	bytes int64
 	used  uses // per table and operation
+
+	keys    []uint64 // of the open branch, where the lane is indexed
+	writing []uint64 // of the Write at hand
 
 	// Where the open branch stood before the Write at hand. protected: a savepoint is set there.
 	protected bool
@@ -40,6 +45,7 @@ func newLane(number uint32, tables []*table, maxRows int64, detached bool) *lane
 			l.maxRows = min(l.maxRows, m)
 		}
 	}
+	l.indexed = l.splittable && slices.ContainsFunc(tables, func(t *table) bool { return !t.insertOnly })
 	return l
 }
 
@@ -85,6 +91,7 @@ func (l *lane) add(s statement) {
 func (l *lane) ended() {
 	l.open, l.id, l.rows, l.bytes, l.protected = false, xa.ID{}, 0, 0, false
 	l.used.reset()
+	l.keys = l.keys[:0]
 }
 
 func (l *lane) full(maxBytes int64) bool {

@@ -34,7 +34,7 @@ func TestSchemaDealsTablesToLanesAsAServersTablesAre(t *testing.T) {
 	require.Equal(t, []Lane{
 		{Number: 2, Tables: []string{"main.events"}, Splittable: true, MaxSegmentRows: 7},
 		{Number: 3, Tables: []string{"far.orders", "main.items"}, MaxSegmentRows: 50},
-		{Number: 4, Tables: []string{"main.totals"}, MaxSegmentRows: 50},
+		{Number: 4, Tables: []string{"main.totals"}, Splittable: true, MaxSegmentRows: 50},
 		{Number: 5, Tables: []string{"main.tree"}, MaxSegmentRows: 50},
 	}, s.Lanes())
 	require.Equal(t, defaultMaxPending, s.Config().MaxPending)

@@ -125,7 +125,7 @@ func (l *loader) choose(t *table, declared Table, all []tableColumn, indexes []u
 	t.references = tiedTo(t.fullName(), l.edges)
 	t.foreign = slices.ContainsFunc(l.edges, func(e edge) bool { return e.child == t.fullName() || e.parent == t.fullName() })
 	t.insertOnly = t.operations == Insert
-	t.splittable = t.insertOnly && !t.foreign && !t.triggers
+	t.splittable = !t.foreign && !t.triggers
 	if len(l.problems) > before {
 		return false
 	}

@@ -17,6 +17,7 @@ const (
 	ReasonInterval Reason = "interval" // CheckpointInterval
 	ReasonSize     Reason = "size"     // a segment that cannot be split reached its limit
 	ReasonLockWait Reason = "lock wait"
+	ReasonKey      Reason = "key"     // a Write touches a key that is in a prepared branch
 	ReasonPending  Reason = "pending" // a lane still holds its prepared branch, or MaxPending branches are prepared
 	ReasonAsked    Reason = "asked"   // Checkpoint was called
 	ReasonFinish   Reason = "finish"
@@ -44,6 +45,7 @@ type Stats struct {
 	RowsCommitted     uint64 // in branches proven committed; at least once: rows flushed
 	Writes            uint64
 	Flushes           uint64 // flush signals handled
+	FlushesHeld       uint64 // of them, those that only sent rows because splitting pauses: it was followed by a settle each time
 	SegmentsPrepared  uint64
 	BranchesCommitted uint64
 	Checkpoints       map[Reason]uint64 // wholly committed ones; empty for a bare Writer

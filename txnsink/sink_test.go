@@ -132,21 +132,29 @@ func TestT14_IdleLanesGetNoBranch(t *testing.T) {
 	require.NoError(t, s.Finish(t.Context()))
 }
 
-func TestMaxSegmentRowsSplitsInsertOnlyLanesAndCutsTheOthers(t *testing.T) {
+func TestMaxSegmentRowsSplitsLanesAndCutsThoseThatCannotBeSplit(t *testing.T) {
 	r := newRig(t, servertest.Get(t, xa.MySQL))
-	r.change = func(c *Config) { c.MaxSegmentRows = 4 }
+	servertest.Exec(t, r.db, "CREATE TABLE `"+r.database+"`.tree (id BIGINT PRIMARY KEY, up BIGINT, FOREIGN KEY (up) REFERENCES tree (id))")
+	r.change = func(c *Config) { c.MaxSegmentRows, c.Tables = 4, append(c.Tables, Table{Name: "tree"}) }
 	s := r.open()
 	for i := range 4 {
 		insert(t, s, i)
 	}
 	require.Len(t, r.server.Prepared(t, r.job), 1, "four rows close a segment")
-	require.Zero(t, r.visible("events"))
 	b := s.Batch()
 	for i := range 4 {
 		b.Upsert("orders").Int64(int64(i)).String("x")
 	}
 	require.NoError(t, s.Write(t.Context(), b, []byte("5")))
-	require.Equal(t, int64(4), r.visible("orders"), "a lane that cannot be split cuts a checkpoint")
+	require.Len(t, r.server.Prepared(t, r.job), 2, "of upserts as well")
+	b = s.Batch()
+	for i := range 4 {
+		b.Insert("tree").Int64(int64(i)).Null()
+	}
+	require.Zero(t, r.visible("events"))
+	require.NoError(t, s.Write(t.Context(), b, []byte("6")))
+	require.Equal(t, int64(4), r.visible("tree"), "a lane with foreign keys cannot be split and cuts a checkpoint")
+	require.Equal(t, int64(4), r.visible("orders"))
 	require.Equal(t, int64(4), r.visible("events"))
 	require.Equal(t, uint64(1), s.Stats().Checkpoints[ReasonSize])
 	require.NoError(t, s.Finish(t.Context()))

@@ -44,7 +44,7 @@ type Table struct {
 	// Columns are written, in the order in which rows give values. nil: every column that is neither generated nor
 	// invisible, in the table's order.
 	Columns []string
-	// Operations that will be used; 0 is Insert. Declaring only Insert lets a checkpoint be split.
+	// Operations that will be used; 0 is Insert. A table that is only inserted into needs no index of prepared keys.
 	Operations Operation
 	// Add names the columns that an upsert adds to. They are exact numbers, not NULL, and not part of the primary key.
 	Add []string
@@ -72,7 +72,7 @@ type table struct {
 	foreign    bool     // it has a foreign key, of either direction, itself included, or a trigger of another table may write it
 	triggers   bool     // it has triggers that this user may see
 	insertOnly bool     // only Insert is declared
-	splittable bool     // insertOnly, neither foreign nor triggers
+	splittable bool     // neither foreign nor triggers: what a row locks is known by its keys
 
 	unique []uniqueKey
 

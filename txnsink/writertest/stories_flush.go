@@ -9,7 +9,7 @@ import (
 var flushStories = []entry{
 	{"a flush without rows does nothing", 0, flushNothing},
 	{"a flush prepares what can be split", splits, flushPrepares},
-	{"a flush leaves what cannot be split where it is", exactlyOnce, flushLeaves},
+	{"a key that is prepared can be written again", splits, preparedKeyAgain},
 	{"a flush prepares nothing where nothing is split", whole, flushKeepsWhole},
 	{"a flush writes what is gathered", atLeastOnce, flushWrites},
 	{"a full segment is prepared", splits, fullSegmentIsPrepared},
@@ -38,12 +38,17 @@ func flushPrepares(s *story) {
 	s.sees([]int64{1, 2}, nil, "after Commit")
 }
 
-func flushLeaves(s *story) {
+func preparedKeyAgain(s *story) {
 	l := s.begin()
 	l.write(order(1, "a"))
 	require.NoError(s, l.Flush(s.Context()))
-	l.holds(1, 0, "upserts wait for the checkpoint")
-	l.write(order(1, "b"))
+	l.holds(0, 1, "upserts are prepared too")
+	again := batch(l, order(1, "b"))
+	require.ErrorIs(s, l.Write(s.Context(), again), txnsink.ErrNeedsCheckpoint, "it would wait for its own lock")
+	l.holds(0, 1, "the Write left no trace")
+	l.checkpoint()
+	s.sees(nil, map[int64]string{1: "a"}, "what was prepared is committed first")
+	require.NoError(s, l.Write(s.Context(), again))
 	l.checkpoint()
 	s.sees(nil, map[int64]string{1: "b"}, "after Commit")
 }

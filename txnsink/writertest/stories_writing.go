@@ -20,7 +20,7 @@ var writingStories = []entry{
 	{"a duplicate is an error of its row, and nothing of its write stays", exactlyOnce, duplicateRow},
 	{"a batch above the limit is refused", 0, batchAboveLimit},
 	{"a write that needs a checkpoint leaves no trace and is written after it", exactlyOnce, writeNeedsCheckpoint},
-	{"a full segment that is not split asks for a checkpoint", exactlyOnce, fullSegmentAsks},
+	{"a full segment that is not split asks for a checkpoint", whole, fullSegmentAsks},
 	{"an ended context writes nothing", 0, endedContext},
 }
 
@@ -164,7 +164,7 @@ func fullSegmentAsks(s *story) {
 	require.False(s, needed)
 	l.write(order(2, "a"), order(3, "a"))
 	why, needed := l.NeedsCheckpoint()
-	require.True(s, needed, "a lane that takes upserts is not split")
+	require.True(s, needed, "the writer is declared not to split")
 	require.Equal(s, txnsink.ReasonSize, why)
 	l.holds(3, 0, "and nothing is prepared before the checkpoint")
 	l.checkpoint()
