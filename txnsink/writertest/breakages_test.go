@@ -88,6 +88,8 @@ var breakages = map[string][]breakage{
 	"a batch above the limit is refused":                                      {anySize},
 	"a write that needs a checkpoint leaves no trace and is written after it": {writeSwallows, needsNothing},
 	"a full segment that is not split asks for a checkpoint":                  {needsNothing, neverFull},
+	"a segment is full by its bytes too":                                      {largeSegments},
+	"rows are sent when there are enough for a statement":                     {gathersMore},
 	"an ended context writes nothing":                                         {writeForgetsContext},
 	"a flush without rows does nothing":                                       {flushRefusesNothing},
 	"a flush prepares what can be split":                                      {flushDoesNothing},

@@ -277,6 +277,8 @@ var (
 	writesAtOnce  = breakage{what: "rows are written at once", config: func(c *txnsink.WriterConfig) { c.Mode, c.BatchRows = txnsink.AtLeastOnce, 1 }}
 	anySize       = breakage{what: "a batch of any size is taken", config: func(c *txnsink.WriterConfig) { c.MaxBatchBytes = 1 << 20 }}
 	neverFull     = breakage{what: "segments are never full", config: func(c *txnsink.WriterConfig) { c.MaxSegmentRows = 1000 }}
+	largeSegments = breakage{what: "segments have any number of bytes", config: func(c *txnsink.WriterConfig) { c.MaxSegmentBytes = 1 << 20 }}
+	gathersMore   = breakage{what: "more rows are gathered", config: func(c *txnsink.WriterConfig) { c.BatchRows = 100 }}
 	noCap         = breakage{what: "there is no cap", config: func(c *txnsink.WriterConfig) { c.MaxPending = 1000 }}
 	observesNot   = breakage{what: "the observer is told nothing", config: func(c *txnsink.WriterConfig) { c.Observer = txnsink.Observer{} }}
 	believesFault = breakage{what: "faults are not met", config: func(c *txnsink.WriterConfig) { c.Faults = nil }}

@@ -21,6 +21,8 @@ var writingStories = []entry{
 	{"a batch above the limit is refused", 0, batchAboveLimit},
 	{"a write that needs a checkpoint leaves no trace and is written after it", exactlyOnce, writeNeedsCheckpoint},
 	{"a full segment that is not split asks for a checkpoint", whole, fullSegmentAsks},
+	{"a segment is full by its bytes too", exactlyOnce, fullByBytes},
+	{"rows are sent when there are enough for a statement", atLeastOnce, enoughRows},
 	{"an ended context writes nothing", 0, endedContext},
 }
 
@@ -171,6 +173,25 @@ func fullSegmentAsks(s *story) {
 	l.write(order(4, "a"))
 	_, needed = l.NeedsCheckpoint()
 	require.False(s, needed, "the checkpoint relieved it")
+}
+
+func fullByBytes(s *story) {
+	l := s.begin(func(c *txnsink.WriterConfig) { c.MaxSegmentBytes = 60 })
+	for i := range int64(3) {
+		l.write(order(i, "a state of 20 bytes."))
+	}
+	_, needed := l.NeedsCheckpoint()
+	_, branches := l.Held()
+	require.True(s, needed || branches > 0, "the segment is prepared, or asks for a checkpoint")
+}
+
+func enoughRows(s *story) {
+	l := s.begin(func(c *txnsink.WriterConfig) { c.BatchRows = 3 })
+	l.write(event(1), event(2))
+	l.holds(2, 0, "they wait for a third")
+	l.write(event(3), event(4))
+	l.holds(0, 0, "what is gathered is bounded by BatchRows and one Write")
+	s.sees([]int64{1, 2, 3, 4}, nil, "they are sent")
 }
 
 func endedContext(s *story) {
