@@ -64,7 +64,7 @@ const branchesColumns = "  `job` VARCHAR(40) CHARACTER SET ascii COLLATE ascii_b
 // repeated, and several may run it at once.
 // Errors: ErrNewer; ErrPrivilege with the DDL to run and the GRANT to type.
 func (l Ledger) Create(ctx context.Context, q xa.Queryer) error {
-	return l.effect(ctx, fault.LedgerCreate, func() error { return l.create(ctx, q) })
+	return l.effect(ctx, fault.LedgerCreate, func(ctx context.Context) error { return l.create(ctx, q) })
 }
 
 func (l Ledger) create(ctx context.Context, q xa.Queryer) error {

@@ -21,6 +21,7 @@ const (
 	errTableDenied    = 1142
 	errColumnDenied   = 1143
 	errNoTable        = 1146
+	errLockWait       = 1205
 	errSpecificDenied = 1227 // needs a privilege that is named in the text
 )
 
@@ -52,6 +53,10 @@ func (l Ledger) Explain(err error, user string) error {
 	switch {
 	case err == nil:
 		return nil
+	case number(err) == errLockWait:
+		return fmt.Errorf("%w (LOCK TABLES, OPTIMIZE or ALTER TABLE on the ledger's tables, FLUSH TABLES WITH READ LOCK, or a "+
+			"backup): SHOW FULL PROCESSLIST shows it; a statement that waits there waits for the jobs' prepared branches, which "+
+			"cannot be settled before: KILL it, then go on: %w", ErrHeld, err)
 	case absent(err):
 		return fmt.Errorf("%w: %w; let xasink make it, or run:\n%s", ErrAbsent, err, l.script())
 	case number(err) == errTableDenied && !mayBeAbsent(text(err)), number(err) == errColumnDenied:

@@ -41,7 +41,7 @@ func (l Ledger) Job(ctx context.Context, q xa.Queryer, name string) (job *Job, e
 	if err := xa.CheckJob(name); err != nil {
 		return nil, err
 	}
-	err = l.effect(ctx, fault.LedgerRead, func() (err error) {
+	err = l.effect(ctx, fault.LedgerRead, func(ctx context.Context) (err error) {
 		job, err = l.readJob(ctx, q, name, "")
 		return err
 	})
@@ -102,7 +102,7 @@ func (l Ledger) Raise(ctx context.Context, q xa.Queryer, looked *Job, next Job) 
 	if err := next.check(looked); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	err := l.effect(ctx, fault.LedgerRaise, func() error { return l.raise(ctx, q, looked, next) })
+	err := l.effect(ctx, fault.LedgerRaise, func(ctx context.Context) error { return l.raise(ctx, q, looked, next) })
 	return l.explain(ctx, q, doing, err)
 }
 
@@ -179,7 +179,7 @@ func (l Ledger) Admit(ctx context.Context, q xa.Queryer, job string, store uuid.
 	if err := xa.CheckJob(job); err != nil {
 		return err
 	}
-	err := l.effect(ctx, fault.LedgerRead, func() error { return l.checkClaim(ctx, q, job, store, epoch, "") })
+	err := l.effect(ctx, fault.LedgerRead, func(ctx context.Context) error { return l.checkClaim(ctx, q, job, store, epoch, "") })
 	return l.explain(ctx, q, fmt.Sprintf("compare the claim of job %s, epoch %d, with its row in %s", job, epoch,
 		l.table(jobsTable)), err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/xasink/xasink/fault"
@@ -26,6 +27,8 @@ var (
 	ErrFenced = errors.New("fenced: the server knows a newer owner of the job")
 	// ErrAbsent: the server has no ledger: the database or a table of it does not exist.
 	ErrAbsent = errors.New("the ledger does not exist")
+	// ErrHeld: somebody's lock keeps the ledger from being read or written for now.
+	ErrHeld = errors.New("somebody holds the ledger's tables, or waits for them")
 	// ErrNewer: the tables were made by a newer version of xasink than this one.
 	ErrNewer = errors.New("the ledger's format is newer than this version")
 	// ErrPrivilege: the user lacks a right on the ledger. The text has the statements to type.
@@ -77,12 +80,20 @@ func (l Ledger) WithFaults(in fault.Injector) Ledger {
 	return l
 }
 
+// timeout bounds whatever is done with the ledger's tables in one go, which are a few small statements.
+const timeout = time.Minute
+
 // effect runs do between the two points of op.
-func (l Ledger) effect(ctx context.Context, op fault.Op, do func() error) error {
+func (l Ledger) effect(ctx context.Context, op fault.Op, do func(ctx context.Context) error) error {
 	if err := fault.At(ctx, l.faults, fault.Before(op)); err != nil {
 		return err
 	}
-	if err := do(); err != nil {
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := do(within); err != nil {
+		if within.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("the server gave no answer within %s; check that it runs and is reachable: %w", timeout, err)
+		}
 		return err
 	}
 	return fault.At(ctx, l.faults, fault.After(op))

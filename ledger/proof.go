@@ -67,7 +67,7 @@ func (l Ledger) Proofs(ctx context.Context, q xa.Queryer, job string) (proofs []
 	if err := xa.CheckJob(job); err != nil {
 		return nil, err
 	}
-	err = l.effect(ctx, fault.LedgerRead, func() (err error) {
+	err = l.effect(ctx, fault.LedgerRead, func(ctx context.Context) (err error) {
 		proofs, err = l.readProofs(ctx, q, job)
 		return err
 	})
@@ -121,7 +121,7 @@ func (l Ledger) Proven(ctx context.Context, q xa.Queryer, id xa.ID) (proven bool
 	if err := xa.CheckJob(id.Job); err != nil {
 		return false, err
 	}
-	err = l.effect(ctx, fault.LedgerRead, func() (err error) {
+	err = l.effect(ctx, fault.LedgerRead, func(ctx context.Context) (err error) {
 		proven, err = l.readProven(ctx, q, id)
 		return err
 	})

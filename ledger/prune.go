@@ -47,7 +47,7 @@ func (l Ledger) Prune(ctx context.Context, q xa.Queryer, job string, store uuid.
 	if len(spans) == 0 {
 		return 0, nil
 	}
-	err = l.effect(ctx, fault.LedgerPrune, func() error {
+	err = l.effect(ctx, fault.LedgerPrune, func(ctx context.Context) error {
 		if _, err := q.ExecContext(ctx, "START TRANSACTION"); err != nil {
 			return err
 		}

@@ -218,9 +218,9 @@ func limboKnown(ctx context.Context, server *xa.Server) (known int, err error) {
 }
 
 // limbo is a stop when the server holds more transactions without a session than it lists as prepared, known of them
-// left out, which were there before and are somebody else's. It has to hold for some seconds, over readings that are ever further and never equally apart: the server renews its list of
-// transactions only when nobody has read it for 0.1 s, so that several readers can keep an old one alive (seen on both
-// flavours).
+// left out, which were there before and are somebody else's. It has to hold for some seconds, over readings that are ever
+// further and never equally apart: the server renews its list of transactions only when nobody has read it for 0.1 s, so
+// that several readers can keep an old one alive (seen on both flavours).
 func limbo(ctx context.Context, server *xa.Server, job string, known int) error {
 	var detached, prepared int
 	for try := range limboTries {

@@ -30,7 +30,8 @@ type SweepRequest struct {
 // for the next sweep. ctx is looked at between verbs. It uses one session of LaneRecovery.
 //
 // Errors: *Stop (StopFenced for a branch of a higher epoch, StopTakenBack for an unlisted one at or below the newest
-// proven watermark of its own epoch and lane), and then nothing is rolled back; both ErrFenced; *ServerError.
+// proven watermark of its own epoch and lane), and then nothing is rolled back; *Stop with StopLimbo where an attached
+// server answered OK to a rollback and holds the branch without listing it; both ErrFenced; *ServerError.
 func Sweep(ctx context.Context, r SweepRequest) (rolledBack int, err error) {
 	s, err := settler{
 		server: r.Server, pool: r.Pool, lane: LaneRecovery, ledger: r.Ledger, owner: r.Owner, detachWait: r.DetachWait,
@@ -55,8 +56,12 @@ func (s settler) sweep(ctx context.Context, current state.Decision, watermarks [
 	if err != nil || len(orphans) == 0 {
 		return 0, err
 	}
+	limboBefore := 0
 	if s.attached() {
 		if err := pause(ctx, s.detachWait); err != nil {
+			return 0, err
+		}
+		if limboBefore, err = limboKnown(ctx, s.server); err != nil {
 			return 0, err
 		}
 		again, err := s.orphans(ctx, session, current, watermarks)
@@ -75,10 +80,13 @@ func (s settler) sweep(ctx context.Context, current state.Decision, watermarks [
 		s.log.WarnContext(ctx, "sweep: a late orphan is left for the next sweep", slog.String("job", s.owner.Job),
 			slog.String("branch", id.String()), slog.Any("error", err))
 		if session.State() != xa.None {
-			return rolledBack, nil
+			break
 		}
 	}
-	return rolledBack, nil
+	if rolledBack == 0 || !s.attached() {
+		return rolledBack, nil
+	}
+	return rolledBack, limbo(ctx, s.server, s.owner.Job, limboBefore)
 }
 
 // orphans scans, and then reads the ledger: an orphan with a proof row is being committed by somebody, which is

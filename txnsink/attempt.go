@@ -186,7 +186,9 @@ func (w *exactlyOnce) poisoned(ctx context.Context, err error) error {
 			abort = l.session.Abort(ctx)
 		}
 		if l.session.State() != xa.None {
-			w.cfg.Logger.Warn("an open branch cannot be rolled back by its session, which is ended", "branch", l.id.String(), "error", abort)
+			if abort != nil && !errors.Is(err, xa.ErrSessionLost) { // else err says why
+				w.cfg.Logger.Warn("an open branch cannot be rolled back by its session, which is ended", "branch", l.id.String(), "error", abort)
+			}
 			if discard := w.pool.Discard(ctx, l.session); discard != nil {
 				err = errors.Join(err, discard)
 			}

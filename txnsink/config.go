@@ -227,7 +227,7 @@ func (c WriterConfig) problems() []string {
 	case c.DSN != "" && c.Connector != nil:
 		p = append(p, "DSN and Connector are both given: take one")
 	case c.DSN != "":
-		if err := xa.CheckDSN(c.DSN); err != nil {
+		if err := (xa.Config{DSN: c.DSN, StatementTimeout: max(c.StatementTimeout, 0)}).Check(); err != nil {
 			p = append(p, "DSN: "+err.Error())
 		}
 	}

@@ -118,7 +118,7 @@ func (c *connection) Look(ctx context.Context, store uuid.UUID, info state.Info)
 	}
 	defer func() { err = c.leave(err) }()
 	if c.view, err = recovery.Look(ctx, c.server, c.ledger, c.cfg.Job); err != nil {
-		return 0, fmt.Errorf("look at what %s knows of job %s: %w", c.server.Address(), c.cfg.Job, err)
+		return 0, c.heldLedger(fmt.Errorf("look at what %s knows of job %s: %w", c.server.Address(), c.cfg.Job, err))
 	}
 	if stop := c.view.Check(store, info); stop != nil {
 		return 0, stop
@@ -152,7 +152,7 @@ func (c *connection) Recover(ctx context.Context, owner recovery.Owner, decision
 		DetachWait: c.cfg.DetachWait, Logger: c.cfg.Logger, Faults: c.cfg.Faults,
 	})
 	if err != nil {
-		return report, fmt.Errorf("recover job %s on %s: %w", c.cfg.Job, c.server.Address(), err)
+		return report, c.heldLedger(fmt.Errorf("recover job %s on %s: %w", c.cfg.Job, c.server.Address(), err))
 	}
 	if c.tables == nil {
 		if err := c.load(ctx); err != nil {
@@ -165,6 +165,14 @@ func (c *connection) Recover(ctx context.Context, owner recovery.Owner, decision
 		f(report)
 	}
 	return report, nil
+}
+
+// heldLedger makes an *UnavailableError of an err that means that somebody holds the ledger.
+func (c *connection) heldLedger(err error) error {
+	if !errors.Is(err, ledger.ErrHeld) {
+		return err
+	}
+	return &UnavailableError{What: "the ledger in " + quoteName(c.ledger.Database()), Reason: "open again when that is over", Err: err}
 }
 
 // laneTables are the tables that this writer's lanes write.

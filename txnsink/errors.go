@@ -63,14 +63,14 @@ func (e *BlockedError) Unwrap() error { return e.Err }
 // UnavailableError is a table that cannot be checked, or a server that cannot be written, for now. Nothing is wrong with
 // the configuration: Open may be tried again.
 type UnavailableError struct {
-	Table  string
+	What   string // "table orders", "the ledger in `xasink`"
 	Reason string // what is in the way, and what to do
 	Err    error
 	lock   bool // a metadata lock is in the way
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("table %s cannot be written for now: %s: %v", e.Table, e.Reason, e.Err)
+	return fmt.Sprintf("%s cannot be written for now: %s: %v", e.What, e.Reason, e.Err)
 }
 
 // Unwrap gives the server's error.

@@ -71,6 +71,10 @@ func (l *loader) read(ctx context.Context, index int, declared Table) (*table, e
 	if err != nil {
 		return nil, err
 	}
+	if len(all) == 0 {
+		l.problem(t.name, "this user sees no column of it: %s", l.grant(t, t.operations))
+		return nil, nil
+	}
 	indexes, err := readUniqueKeys(ctx, l.q, t)
 	if err != nil {
 		return nil, err
@@ -231,7 +235,7 @@ func (l *loader) chooseColumns(t *table, names []string, all []tableColumn) {
 		c := columnNamed(all, name)
 		switch {
 		case c == nil:
-			l.problem(t.name, "there is no column %s: it has %s", name, tableColumnNames(all))
+			l.problem(t.name, "there is no column %s: it has %s, as far as this user may see", name, tableColumnNames(all))
 			continue
 		case written[c.name]:
 			l.problem(t.name, "column %s is listed twice in Columns: list it once", c.name)
@@ -261,6 +265,7 @@ func (l *loader) chooseKey(t *table, all []tableColumn, indexes []uniqueIndex) {
 	}
 	t.uniqueKeys = len(indexes)
 	prefix := ""
+	var hidden []string
 	for _, index := range indexes {
 		key := uniqueKey{name: index.name}
 		for _, part := range index.parts {
@@ -271,7 +276,12 @@ func (l *loader) chooseKey(t *table, all []tableColumn, indexes []uniqueIndex) {
 			continue
 		}
 		for _, part := range index.parts {
-			t.key = append(t.key, columnNamed(all, part.column).column)
+			c := columnNamed(all, part.column)
+			if c == nil {
+				hidden = append(hidden, part.column)
+				continue
+			}
+			t.key = append(t.key, c.column)
 			if part.prefix {
 				prefix = part.column
 			}
@@ -279,12 +289,18 @@ func (l *loader) chooseKey(t *table, all []tableColumn, indexes []uniqueIndex) {
 		t.keyAt = key.at
 	}
 	byKey := t.operations & (Upsert | Delete)
+	if len(hidden) > 0 { // an insert does without: the server gives the key, or refuses the row
+		t.key, t.keyAt = nil, nil
+	}
 	if byKey == 0 {
 		return
 	}
 	switch {
+	case len(hidden) > 0:
+		l.problem(t.name, "this user may not see column %s of the primary key, which %s needs: %s", strings.Join(hidden, ", "), byKey, l.grant(t, byKey))
+		return
 	case len(t.key) == 0:
-		l.problem(t.name, "it has no primary key, which %s needs: add one, or use only Insert", byKey)
+		l.problem(t.name, "it has no primary key, which %s needs: add one, or use only Insert; or this user may not see it: %s", byKey, l.grant(t, byKey))
 		return
 	case prefix != "":
 		l.problem(t.name, "the primary key covers only the beginning of column %s, so that %s could hit another row: make it cover the whole column", prefix, byKey)
@@ -392,7 +408,7 @@ func (l *loader) explain(ctx context.Context, t *table, statement string) (numbe
 		return 0, "", l.held(t.name, err)
 	case number == errOption || number == errReadOnly || number == errReadOnly2:
 		return 0, "", &UnavailableError{
-			Table: t.name, Err: err,
+			What: "table " + t.name, Err: err,
 			Reason: "the server takes no writes; make it writable, or name the writable one in the DSN if this is a replica, then open again",
 		}
 	}
@@ -402,14 +418,22 @@ func (l *loader) explain(ctx context.Context, t *table, statement string) (numbe
 // held is a table that somebody else's metadata lock keeps from being looked at.
 func (l *loader) held(name string, err error) error {
 	return &UnavailableError{
-		Table: name, Err: err, lock: true,
+		What: "table " + name, Err: err, lock: true,
 		Reason: "LOCK TABLES, an ALTER TABLE or another statement on it holds it; end that, or wait for it, then open again",
 	}
 }
 
-// grant is the statement that gives what op needs.
+// grant is the statement that gives what the operations need.
 func (l *loader) grant(t *table, op Operation) string {
-	privileges := map[Operation]string{Insert: "INSERT", Upsert: "SELECT, INSERT, UPDATE", Delete: "SELECT, DELETE"}
+	var privileges []string
+	for _, p := range []struct {
+		op   Operation
+		name string
+	}{{Upsert | Delete, "SELECT"}, {Insert | Upsert, "INSERT"}, {Upsert, "UPDATE"}, {Delete, "DELETE"}} {
+		if op&p.op != 0 {
+			privileges = append(privileges, p.name)
+		}
+	}
 	user, host, _ := cutLast(l.user, "@")
-	return fmt.Sprintf("GRANT %s ON %s.%s TO %s@%s", privileges[op], quoteName(t.database), quoteName(t.base), quoteText(user), quoteText(host))
+	return fmt.Sprintf("GRANT %s ON %s.%s TO %s@%s", strings.Join(privileges, ", "), quoteName(t.database), quoteName(t.base), quoteText(user), quoteText(host))
 }

@@ -90,7 +90,7 @@ func TestALockedTableIsUnavailableAndOpensLater(t *testing.T) {
 		_, err = Open(t.Context(), r.config())
 		var unavailable *UnavailableError
 		require.ErrorAs(t, err, &unavailable)
-		require.Equal(t, "other", unavailable.Table)
+		require.Equal(t, "table other", unavailable.What)
 		require.ErrorContains(t, err, "LOCK TABLES")
 		var config *ConfigError
 		require.NotErrorAs(t, err, &config)
@@ -344,5 +344,76 @@ func TestLedgerDroppedWhileTheJobRuns(t *testing.T) {
 		require.NoError(t, s.Close())
 		r.change = func(c *Config) { c.LedgerDatabase = base }
 		r.finish(4) // nothing was committed before, so that nothing is missed
+	})
+}
+
+// DDL on the ledger that waits for a crashed job's branches holds the job up, too. It cannot settle them without reading
+// its proof rows: it says what to end, and goes on when that is done.
+func TestDDLOnTheLedgerThatWaitsForTheJobIsNamed(t *testing.T) {
+	server := servertest.Get(t, xa.MySQL)
+	r := newRig(t, server)
+	base := server.Database(t)
+	with := func(c *Config) { c.LedgerDatabase = base }
+	r.change = with
+	s, err := Open(t.Context(), r.config())
+	require.NoError(t, err)
+	write(t, s, 0)
+	require.NoError(t, s.Flush(t.Context()))
+	require.NoError(t, s.Close())
+	require.NotEmpty(t, r.server.Prepared(t, r.job))
+	conn, err := r.db.Conn(t.Context())
+	require.NoError(t, err)
+	var waiter uint64
+	require.NoError(t, conn.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&waiter))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := conn.ExecContext(t.Context(), "ALTER TABLE `"+base+"`.branches FORCE")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return r.waits("ALTER TABLE `" + base) }, 10*time.Second, 10*time.Millisecond)
+	_, err = Open(t.Context(), r.config())
+	var unavailable *UnavailableError
+	require.ErrorAs(t, err, &unavailable)
+	require.ErrorIs(t, err, ledger.ErrHeld)
+	require.ErrorContains(t, err, "KILL it")
+	servertest.Exec(t, r.db, fmt.Sprintf("KILL CONNECTION %d", waiter))
+	require.Error(t, <-ended)
+	_ = conn.Close() // it was ended
+	r.finish(4)
+}
+
+// Rights that show a table and its key, but not the key's column, are no more than rights that are missing.
+func TestRightsThatHideTheKeysColumn(t *testing.T) {
+	servertest.Each(t, func(t *testing.T, server servertest.Server) {
+		t.Parallel()
+		r := newRig(t, server)
+		servertest.Exec(t, r.db, "CREATE TABLE `"+r.database+"`.log (id BIGINT AUTO_INCREMENT PRIMARY KEY, body VARCHAR(20) NOT NULL)")
+		base := server.Database(t)
+		needed := []string{"ALL ON `" + base + "`.*", "PROCESS ON *.*"}
+		if server.Flavour == xa.MySQL {
+			needed = append(needed, "XA_RECOVER_ADMIN ON *.*")
+		}
+		for _, grant := range []string{"INSERT (body)", "DELETE", "TRIGGER", "ALTER", "DELETE, TRIGGER", "SELECT", "UPDATE (body)"} {
+			for _, declared := range []Table{
+				{Name: "log"}, {Name: "log", Columns: []string{"body"}}, {Name: "log", Operations: Upsert | Delete},
+			} {
+				user, password := server.User(t, append(needed, grant+" ON `"+r.database+"`.log")...)
+				r.change = func(c *Config) {
+					c.DSN, c.LedgerDatabase, c.Tables = server.UserDSN(user, password, r.database), base, []Table{declared}
+				}
+				s, err := Open(t.Context(), r.config())
+				if grant == "INSERT (body)" && declared.Operations == 0 && err == nil {
+					b := s.Batch()
+					b.Insert("log").String("x")
+					require.NoError(t, s.Write(t.Context(), b, []byte("1")))
+					require.NoError(t, errors.Join(s.Checkpoint(t.Context()), s.Close()))
+					continue
+				}
+				var problems *ConfigError
+				require.ErrorAs(t, err, &problems, "%s, %v", grant, declared)
+				require.Regexp(t, "GRANT|no column|no primary key", err.Error(), "%s, %v", grant, declared)
+			}
+		}
+		require.Positive(t, r.visible("log"), "a right to insert into the one column is enough")
 	})
 }

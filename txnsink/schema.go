@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/xasink/xasink/xa"
 )
@@ -206,8 +207,23 @@ func readForeignKeys(ctx context.Context, q xa.Queryer) ([]edge, error) {
 	return edges, nil
 }
 
+// readTimeout bounds one reading of the server's catalog. A catalog of very many tables takes seconds.
+const readTimeout = time.Minute
+
 // read calls row for each row of a query.
 func read(ctx context.Context, q xa.Queryer, query string, args []any, row func(*sql.Rows) error) (err error) {
+	within, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if err := readWithin(within, q, query, args, row); err != nil {
+		if within.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("the server gave no answer within %s; check that it runs and is reachable, then open again: %w", readTimeout, err)
+		}
+		return err
+	}
+	return nil
+}
+
+func readWithin(ctx context.Context, q xa.Queryer, query string, args []any, row func(*sql.Rows) error) (err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err

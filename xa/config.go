@@ -104,6 +104,16 @@ func (c Config) validate() error {
 	return fmt.Errorf("configuration of the target server: %w", listed(problems...))
 }
 
+// Check tells everything that is wrong with c, as far as that can be told without connecting.
+func (c Config) Check() error {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return err
+	}
+	_, _, err := c.dial()
+	return err
+}
+
 // dial is the connector to use and the server's address for people.
 func (c Config) dial() (driver.Connector, string, error) {
 	if c.Connector != nil {

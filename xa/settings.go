@@ -51,8 +51,8 @@ var ours = map[string]string{
 	"tx_isolation":                      "every session runs at READ COMMITTED",
 	"transaction_read_only":             "every session writes",
 	"tx_read_only":                      "every session writes",
-	"innodb_lock_wait_timeout":          "use Config.LockWait",
-	"lock_wait_timeout":                 "use Config.MetadataLockWait",
+	"innodb_lock_wait_timeout":          "xasink sets it: a short one, because a lock may be its own",
+	"lock_wait_timeout":                 "xasink sets it: a short one, because a lock may be its own",
 	"wait_timeout":                      "it is set to 8 hours",
 	"foreign_key_checks":                "it is always on",
 	"unique_checks":                     "it is always on",
@@ -74,6 +74,7 @@ var ours = map[string]string{
 	"skip_replication":                  "replicas would miss rows",
 	"pseudo_slave_mode":                 "it changes what PREPARE does",
 	"pseudo_replica_mode":               "it changes what PREPARE does",
+	"max_allowed_packet":                "it is the server's to set; batches are cut to fit it",
 	"xa_detach_on_prepare":              "a server is used as it is set up",
 }
 

@@ -288,6 +288,10 @@ func (w *world) compare(ctx context.Context, s *session, records int) (differ []
 // check compares the target with the source once the job is through, by process c, and looks for what is left.
 func (w *world) check(ctx context.Context, c *client) {
 	s, err := w.session(ctx)
+	if err != nil { // a process that was held may have met the end of the server as its last thing
+		time.Sleep(downTime)
+		s, err = w.session(ctx)
+	}
 	if err != nil {
 		w.history.breach(Stuck, "the simulation cannot look: %v", err)
 		return

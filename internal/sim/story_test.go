@@ -22,6 +22,8 @@ var stories = map[string]string{
 	"a rollback is answered and not done":                                 "mariadb exactly-once seed=1 records=4 tables=e write=2 flush=1 | die@after:xa-prepare#1 | false-ok@#27",
 	"every other flush is a checkpoint that is given up":                  "mysql exactly-once seed=1 records=12 tables=elo write=2 flush=1 checkpoint=3 abort=2",
 	"the same, where a lane keeps its branch":                             "mariadb exactly-once seed=1 records=12 tables=elo write=2 flush=1 checkpoint=3 abort=2",
+	"the server goes down when all is done":                               "attached exactly-once seed=196563112185019 records=0 tables=l write=1 | down@before:mark#1,pause@after:xa-recover#3",
+	"a sweep's rollback is answered and not done":                         "mariadb exactly-once seed=59376267899507 records=0 tables=o write=1 | die@#15 | orphan@#34,false-ok@#45",
 	"an opener is held after its claim, and another process works":        "mysql exactly-once seed=1 records=1 tables=o write=1 | pause@after:claim#1",
 	"checkpoints are given up until no more branches may be prepared":     "mysql exactly-once seed=219598554407819 records=4 tables=pl write=1 flush=1 pending=5 abort=1",
 	"the process dies after a checkpoint that is given up":                "attached exactly-once seed=2 records=6 tables=et write=2 flush=1 abort=1 | die@after:xa-prepare#2",
