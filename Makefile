@@ -101,3 +101,7 @@ sim-ci: tools ## 100000 simulated crashes, and 2000 with the race detector
 	@go test -c -race -o $(BIN)/sim-race ./internal/sim
 	@$(BIN)/sim -test.run '^TestRandom$$' -test.timeout 10m -sim.n=100000
 	@$(BIN)/sim-race -test.run '^TestRandom$$' -test.timeout 5m -sim.n=2000
+
+.PHONY: mutants
+mutants: tools ## break each contract once, and see a test without a server fail (under 20 minutes)
+	@go run ./internal/mutants
