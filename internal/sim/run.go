@@ -289,7 +289,7 @@ func (w *world) compare(ctx context.Context, s *session, records int) (differ []
 func (w *world) check(ctx context.Context, c *client) {
 	s, err := w.session(ctx)
 	if err != nil { // a process that was held may have met the end of the server as its last thing
-		time.Sleep(downTime)
+		time.Sleep(downTime + time.Second)
 		s, err = w.session(ctx)
 	}
 	if err != nil {
