@@ -73,7 +73,7 @@ func TestABranchThatWentIntoLimboIsToldAsThat(t *testing.T) {
 	})
 }
 
-// The server's list of transactions can be old: what it shows for a moment is no limbo.
+// The server's list of transactions can be old: what it shows for a moment, when the plan is made, is no limbo.
 func TestLimboHasToLast(t *testing.T) {
 	for name, story := range map[string]struct {
 		last time.Duration
@@ -87,14 +87,10 @@ func TestLimboHasToLast(t *testing.T) {
 				w.decide(w.id(1, 2, 1)) // missing
 				w.exec("CREATE TABLE shop.ghosts (id BIGINT PRIMARY KEY)", "INSERT INTO shop.ghosts VALUES (1), (2)")
 				var until time.Time
+				w.once(fault.After(fault.LedgerRaise), is(fault.After(fault.LedgerRead)), func() { until = time.Now().Add(story.last) })
 				w.wire.rewrite = func(query string) string {
-					if strings.Contains(query, "trx_mysql_thread_id = 0") {
-						if until.IsZero() {
-							until = time.Now().Add(story.last)
-						}
-						if time.Now().Before(until) {
-							return "SELECT COUNT(*) FROM shop.ghosts"
-						}
+					if strings.Contains(query, "trx_mysql_thread_id = 0") && time.Now().Before(until) {
+						return "SELECT COUNT(*) FROM shop.ghosts"
 					}
 					return query
 				}

@@ -94,6 +94,7 @@ var breakages = map[string][]breakage{
 	"a flush without rows does nothing":                                       {flushRefusesNothing},
 	"a flush prepares what can be split":                                      {flushDoesNothing},
 	"a key that is prepared can be written again":                             {flushDoesNothing, writeSwallows},
+	"a duplicate of a prepared row settles, and is then an error of its row":  {writeSwallows},
 	"a flush prepares nothing where nothing is split":                         {flushPreparesAll},
 	"a flush writes what is gathered":                                         {flushDoesNothing},
 	"a full segment is prepared":                                              {neverFull},

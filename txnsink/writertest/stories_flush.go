@@ -10,6 +10,7 @@ var flushStories = []entry{
 	{"a flush without rows does nothing", 0, flushNothing},
 	{"a flush prepares what can be split", splits, flushPrepares},
 	{"a key that is prepared can be written again", splits, preparedKeyAgain},
+	{"a duplicate of a prepared row settles, and is then an error of its row", splits, duplicateOfPrepared},
 	{"a flush prepares nothing where nothing is split", whole, flushKeepsWhole},
 	{"a flush writes what is gathered", atLeastOnce, flushWrites},
 	{"a full segment is prepared", splits, fullSegmentIsPrepared},
@@ -51,6 +52,20 @@ func preparedKeyAgain(s *story) {
 	require.NoError(s, l.Write(s.Context(), again))
 	l.checkpoint()
 	s.sees(nil, map[int64]string{1: "b"}, "after Commit")
+}
+
+func duplicateOfPrepared(s *story) {
+	l := s.begin()
+	l.write(event(1))
+	require.NoError(s, l.Flush(s.Context()))
+	again := batch(l, event(2), event(1))
+	require.ErrorIs(s, l.Write(s.Context(), again), txnsink.ErrNeedsCheckpoint, "the lock is the writer's own")
+	l.checkpoint()
+	var row *txnsink.RowError
+	require.ErrorAs(s, l.Write(s.Context(), again), &row)
+	require.Equal(s, uint16(1062), row.Code)
+	l.crash()
+	s.sees([]int64{1}, nil, "nothing of the second Write")
 }
 
 func flushKeepsWhole(s *story) {
