@@ -90,10 +90,18 @@ $(BIN)/golangci-lint-$(LINT):
 N    ?= 100000
 SEED ?= 0
 
+SCRIPT ?=
+
 .PHONY: sim
-sim: tools ## simulate N crashes of whole sinks (default 100000), from SEED if it is given
+sim: tools ## simulate N crashes of whole sinks (default 100000), from SEED if it is given; SCRIPT='…' runs one again
+	@case "$(N)$(SEED)" in *[!0-9]*) echo "N and SEED are numbers"; exit 2;; esac; \
+	if [ "$(N)" -lt 1 ]; then echo "N is the number of crashes, at least 1"; exit 2; fi
 	@go test -c -o $(BIN)/sim ./internal/sim
+ifeq ($(SCRIPT),)
 	@$(BIN)/sim -test.run '^TestRandom$$' -test.timeout 0 -sim.n=$(N) -sim.seed=$(SEED)
+else
+	@$(BIN)/sim -test.run '^TestScript$$' -test.v -sim.script='$(SCRIPT)'
+endif
 
 .PHONY: sim-ci
 sim-ci: tools ## 100000 simulated crashes, and 2000 with the race detector

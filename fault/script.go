@@ -24,7 +24,8 @@ const (
 //
 // and places are those of [ParsePlace]. Without a number a kill acts the first time, a failure and a delay each time
 // that the point is reached. Each entry counts by itself; where several act at one point they do so in turn, up to the
-// first that answers with an error. An injector made by Parse prints as what it was parsed from. The empty script is
+// first that answers with an error. There are no blanks in a script, and durations are as Go prints them, 1h30m0s. An
+// injector made by Parse prints as what it was parsed from. The empty script is
 // nil, no injector at all. The error names everything that is wrong with the script.
 func Parse(text string) (Injector, error) {
 	if text == "" {

@@ -32,7 +32,7 @@ type AdoptRequest struct {
 	Store      state.Store
 	Job        string
 	Run        uuid.UUID
-	Positions  []state.Position // where the sources go on
+	Positions  []state.Position // where the sources go on, under the names that the sink gives them (Config.Source, "source")
 	Branches   map[xa.ID]Fate   // the operator's word for every prepared branch of the job
 	Bounds     state.Bounds     // lanes and marks that the new owner will use; zero keeps those of the job row
 	DetachWait time.Duration    // as in Opening

@@ -42,7 +42,10 @@ func adviceFor(e *Error) string {
 	case errXADuplicate:
 		return "a branch of this name exists already, which a new epoch never makes: look for a second process under this job name"
 	case errReadOnly:
-		return "the server is read-only: the branch stays prepared; make the server writable, then repeat this"
+		if e.Verb == VerbCommit || e.Verb == VerbRollback {
+			return "the server is read-only: the branch stays prepared; make the server writable, then this can be sent again"
+		}
+		return "the server is read-only: make it writable, or name the writable one if this is a replica; " + sendAgain
 	case errXARMErr:
 		if e.Verb == VerbRecover {
 			return "as an administrator: GRANT XA_RECOVER_ADMIN ON *.* to this user"

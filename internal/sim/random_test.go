@@ -116,7 +116,7 @@ func explain(t *testing.T, s sim.Scenario, r sim.Result) {
 	first := r.Violations[0].Breach
 	short := sim.Reduce(s, 400, func(c sim.Scenario) bool { return run(t, c, false).Of(first) })
 	last := run(t, short, true)
-	require.Empty(t, last.Violations, "seed %d\nscenario %s\nreduced to\n%s\nrun it again with -sim.script='%s'\n%s", s.Seed, s, short, short,
+	require.Empty(t, last.Violations, "seed %d\nscenario %s\nreduced to\n%s\nrun it again with make sim SCRIPT='%s'\n%s", s.Seed, s, short, short,
 		strings.Join(last.Trace, "\n"))
 	require.Empty(t, r.Violations, "scenario %s\nfails, and did not when it was run again", s)
 }

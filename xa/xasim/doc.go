@@ -28,7 +28,7 @@
 //     this one reads a range, and then waits for rows that are not met here.
 //
 // A statement that is not known is never answered OK: it is error 1235 with its text in the message, where a real server
-// may take it, and 1064 where none does.
+// may take it, and 1064 where none does, or where the simulator does not know the beginning of the statement.
 //
 // # Faults
 //
@@ -40,5 +40,6 @@
 //
 // Time is that of package time alone, no goroutine polls, and nothing waits with a mutex held: inside a bubble of
 // testing/synctest every time limit passes at once, and a simulation of many crashes takes milliseconds. Each session
-// has one goroutine, which ends when the connection is closed, or killed; so a test closes its databases.
+// has one goroutine, which ends when the connection is closed, or killed; so a test closes its databases. A frozen session
+// ends with [Server.Kill] only: in a bubble put it behind a defer.
 package xasim

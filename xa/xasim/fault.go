@@ -26,7 +26,9 @@ const (
 	// Swallow answers OK with no rows affected and executes nothing, as something between client and server may.
 	Swallow
 	// FalseOK answers OK to an XA COMMIT or XA ROLLBACK and does nothing: the branch is in no list, its locks are held, and
-	// it comes back with the next start (server-facts 0.3).
+	// it comes back with the next start (server-facts 0.3). Real servers were seen to do that only where they keep
+	// branches attached, and only to another session than the one that prepared. A sink believes OK everywhere else, so
+	// that what is injected there is a server that loses what it has acknowledged.
 	FalseOK
 	// Slow waits for Delay before it executes the statement. The client's context does not end it; KILL does.
 	Slow
