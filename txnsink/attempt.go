@@ -29,7 +29,8 @@ func (w *exactlyOnce) attempt(ctx context.Context, b *Batch) (blocked *lockWaitE
 	return nil, nil
 }
 
-// needsSavepoints is docs/design.md, Locks of one's own: parts of the Write would already stand in branches that a cut commits.
+// needsSavepoints is docs/design.md, Locks of one's own: parts of the Write would already stand in branches that a cut
+// commits.
 func (w *exactlyOnce) needsSavepoints() bool {
 	if len(w.touched) > 1 || len(w.claim.Pending()) > 0 {
 		return true
@@ -169,7 +170,10 @@ func (w *exactlyOnce) needs(why Reason) error {
 }
 
 func (w *exactlyOnce) blockedError(ctx context.Context, wait *lockWaitError) error {
-	return &BlockedError{Table: wait.table, Keys: wait.keys, Blocker: or(wait.blocker, w.blocker(ctx, wait)), Err: wait.err}
+	if wait.blocker == "" {
+		wait.blocker = w.blocker(ctx, wait)
+	}
+	return &BlockedError{Table: wait.table, Keys: wait.keys, Blocker: wait.blocker, Err: wait.err}
 }
 
 // poisoned rolls back the open branches of the touched lanes, so that their locks are free before the caller closes,

@@ -23,7 +23,8 @@ type catalog struct {
 }
 
 // loadTables reads the declared tables from the server and checks all of them; every problem of every table is in one
-// *ConfigError. Other errors are an *UnavailableError or of the connection. own is the job's ledger. zone is the sessions' time zone, nil for UTC. q has the settings
+// *ConfigError. Other errors are an *UnavailableError or of the connection. own is the job's ledger. zone is the
+// sessions' time zone, nil for UTC. q has the settings
 // of the sessions that will write. ctx bounds the reading. It changes nothing on the server.
 func loadTables(ctx context.Context, q xa.Queryer, can xa.Abilities, own ledger.Ledger, tables []Table, zone *time.Location) (*catalog, error) {
 	if zone == nil {

@@ -67,7 +67,7 @@ func connect(ctx context.Context, cfg WriterConfig) (*connection, error) {
 	}
 	c.zone = zone
 	err = c.load(ctx)
-	if heldTable(err) != nil {
+	if heldTable(err) {
 		cfg.Logger.WarnContext(ctx, "a table cannot be looked at before recovery, and is after it", "job", cfg.Job, "error", err)
 	} else if err != nil {
 		return nil, c.closeServer(err)
@@ -90,14 +90,11 @@ func (c *connection) load(ctx context.Context) error {
 	return nil
 }
 
-// heldTable is err where a metadata lock keeps a table from being looked at. It may be a lock of the job itself: a
+// heldTable tells whether a metadata lock keeps a table from being looked at. It may be a lock of the job itself: a
 // statement such as ALTER TABLE waits for the prepared branches of an owner that crashed, and everybody else for it.
-func heldTable(err error) *UnavailableError {
+func heldTable(err error) bool {
 	var e *UnavailableError
-	if errors.As(err, &e) && e.lock {
-		return e
-	}
-	return nil
+	return errors.As(err, &e) && e.lock
 }
 
 // lanes is the number of lanes, or no less than it while the tables are not known: each table is in one lane.
@@ -275,7 +272,8 @@ func (c *connection) close(ctx context.Context) error {
 	return c.closeServer(err)
 }
 
-// mayWrite: only once the claim's own decision is committed may a branch carry its epoch (docs/design.md, Order of an opening).
+// mayWrite: only once the claim's own decision is committed may a branch carry its epoch (docs/design.md, Order of an
+// opening).
 func (c *connection) mayWrite() error {
 	if c.claim == nil || !c.claim.Ready() {
 		return errors.New("the claim's own decision is not committed yet: Recover, Prepare, decision and Commit come first")

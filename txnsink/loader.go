@@ -44,7 +44,7 @@ func (l *loader) checkSession() {
 // load is one table; nil if it has problems. The error is an *UnavailableError or one of the connection.
 func (l *loader) load(ctx context.Context, index int, declared Table) (*table, error) {
 	t, err := l.read(ctx, index, declared)
-	if number, _, ok := serverError(err); ok && number == errLockWait && heldTable(err) == nil {
+	if number, _, ok := serverError(err); ok && number == errLockWait && !heldTable(err) {
 		return nil, l.held(declared.Name, err)
 	}
 	return t, err

@@ -10,13 +10,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// CheckDSN tells what [Connect] would refuse of a data source name by itself, in one error; nothing is opened. The error
-// shows no part of the name that could be part of a password, not even of a name that cannot be read.
-func CheckDSN(dsn string) error {
-	_, err := parseDSN(dsn)
-	return err
-}
-
 // parseDSN reads a data source name and refuses what would break a branch.
 func parseDSN(dsn string) (*mysql.Config, error) {
 	if misplaced.MatchString(dsn[strings.LastIndexByte(dsn, '/')+1:]) {

@@ -87,7 +87,7 @@ func TestAVariableThatTheSessionSetsIsRefusedInAnySpelling(t *testing.T) {
 		"validate_password.policy=1":               "",
 		"group_concat_max_len=1000&sql_notes=%271": "",
 	} {
-		err := xa.CheckDSN("u:s3cret@tcp(h:1)/db?" + option)
+		err := xa.Config{DSN: "u:s3cret@tcp(h:1)/db?" + option}.Check()
 		if want == "" {
 			require.NoError(t, err, "%s", option)
 			continue
